@@ -133,6 +133,7 @@ def time_pass(engine: GpuEngine, read: int, written: int, keep: bool = False) ->
     wrong, right = np.log(FLIPS), np.log1p(-FLIPS)
     log_emission = np.stack([np.stack([right, wrong], axis=1), np.stack([wrong, right], axis=1)], axis=1)
     task, part = PassTask(engine.gpu, scores, log_emission), engine.gpu.parts[0]
+    task.send(engine.gpu)
     assert part.resident is not None
     room = engine.gpu.device.empty(engine.n_rows, np.float64) if keep else None
 

@@ -63,6 +63,17 @@ def test_every_width_of_integer_keeps_its_values(data):
     assert labels[codes].tolist() == values
 
 
+@pytest.mark.parametrize("values", [[0], [3, 0, 3], [7, 5], [2**16 - 1, 0], [2**16, 1], [-1, 2], []])
+def test_small_numbers_with_and_without_gaps(values):
+    for dtype in (np.int32, np.int64):
+        left, right = np.array(values, dtype=dtype), np.array(values[::-1], dtype=np.int64)
+        labels, (left_code, right_code) = encode(left, right)
+        assert labels.tolist() == sorted(set(values))
+        assert labels.dtype == np.int64
+        assert labels[left_code].tolist() == values
+        assert labels[right_code].tolist() == values[::-1]
+
+
 def test_numbers_equal_across_types_are_one_id():
     labels, (left, right) = encode(np.array([1, 2]), np.array([2.0, 3.5]))
     assert labels.tolist() == [1, 2, 3.5]

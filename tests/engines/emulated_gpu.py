@@ -38,8 +38,16 @@ class EmulatedDevice:
     def send(self, array, there):
         there[:] = array
 
-    def fetch(self, there, array):
+    def receive(self, there, array):
         array[:] = there
+
+    fetch = receive
+
+    def wait(self):
+        pass
+
+    def recorded(self, work):
+        return work
 
     def fill(self, array, value):
         array.view(np.uint8)[:] = value

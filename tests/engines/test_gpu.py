@@ -174,9 +174,8 @@ def test_steps_are_those_that_are_worked_out_in_memory(rows, device, variance):
     scorer, found = ObjectScorer(rows.n_items, variance), []
     for one in (engine, memory):
         at = one.expectation(0.1 * scores_of(rows), tables_of(rows))
-        assert (one.solve(at.curvature, at.gradient, scorer.precision, scorer.evened(at.degree), 0.1, 9) is None) == (
-            one is memory
-        )
+        given = at.gradient, scorer.precision, scorer.evened(at.degree), 0.1, 9
+        assert (one.start_solving(at.curvature, *given) is None) == (one is memory)
         found.append(newton_step(one, scorer, at, np.zeros(rows.n_items)))
     same(*found, rtol=1e-5)
 

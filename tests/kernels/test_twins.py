@@ -388,6 +388,18 @@ def test_codes_of_ids_equal_their_twins(values, kind, ranked):
 
 
 @needs_compiled
+@settings(deadline=None)
+@given(st.lists(st.integers(-2, 140), max_size=300), st.sampled_from([np.int32, np.int64]))
+def test_ids_taken_as_codes_equal_their_twins(values, kind):
+    ids, found = np.array(values, dtype=kind), []
+    for module in (kernels, twin):
+        seen, codes = np.zeros(128, dtype=np.uint8), np.zeros(len(ids), dtype=np.int32)
+        found.append(module.take_ids(ids, codes, seen, 3) and (seen.tolist(), codes.tolist()))
+    assert found[0] == found[1]
+    assert bool(found[0]) == all(0 <= value < 128 for value in values)
+
+
+@needs_compiled
 @pytest.mark.parametrize("range_of_ids", [100, 50_000])
 def test_many_ids_are_marked_and_coded_by_all_threads(range_of_ids):
     ids = np.random.default_rng(0).integers(0, range_of_ids, 200_000) * 2

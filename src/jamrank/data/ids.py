@@ -33,6 +33,8 @@ Column = NDArray[Any] | pl.Series
 Result = TypeVar("Result")
 
 _PIECE = 1 << 21
+# Ids below this, a power of two, are encoded in one pass.
+_SMALL = 1 << 16
 # Integers that numpy does not have; older polars have fewer of them.
 _WIDE_INTEGERS = tuple(getattr(pl, name) for name in ("Int128", "UInt128") if hasattr(pl, name))
 _TEXT, _WHOLE, _NUMBER = "text", "whole numbers", "numbers"
@@ -266,6 +268,9 @@ def as_objects(column: Column) -> NDArray[Any]:
 
 
 def _encode_integers(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[Int32Array]]:
+    small = _encode_small(columns)
+    if small is not None:
+        return small
     filled = [column for column in columns if len(column)]
     bounds = [int(bound) for column in filled for bound in extremes(column)]
     low, high = min(bounds, default=0), max(bounds, default=0)
@@ -291,6 +296,22 @@ def _encode_integers(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[In
         kernels.code_ids(column, low, rank, own, threads)
     labels = (np.arange(len(seen)) if everything else np.flatnonzero(seen)) + low
     return labels.astype(kind), codes
+
+
+def _encode_small(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[Int32Array]] | None:
+    """Encode small numbers from 0 on, as most ids are, in one pass over each column; return None for others."""
+    if not all(column.dtype in (np.int32, np.int64) and column.flags.c_contiguous for column in columns):
+        return None
+    seen, threads = np.zeros(_SMALL, dtype=np.uint8), default_threads()
+    codes = [np.empty(len(column), dtype=np.int32) for column in columns]
+    if not all(kernels.take_ids(column, own, seen, threads) for column, own in zip(columns, codes, strict=True)):
+        return None
+    labels = np.flatnonzero(seen)
+    if len(labels) and labels[-1] >= len(labels):
+        rank = np.cumsum(seen, dtype=np.int32) - np.int32(1)
+        for own in codes:
+            kernels.code_ids(own, 0, rank, own, threads)
+    return labels.astype(np.result_type(*columns)), codes
 
 
 def _encode_text(columns: list[pl.Series]) -> tuple[NDArray[Any], list[Int32Array]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -175,6 +176,10 @@ class Engine(ABC):
     def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
 
+    def start_expectation(self, scores: FloatArray, log_emission: FloatArray) -> Callable[[], Expectation]:
+        """Start the fused pass, and return what waits for its sums: a host need not be idle while a device works."""
+        return partial(self.expectation, scores, log_emission)
+
     @abstractmethod
     def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:
         """Run the pass of the M-step with the share of votes for the first item in place of the posterior.
@@ -214,7 +219,7 @@ class Engine(ABC):
         """Return single-threaded engines whose sums add up to those of this one, in this process where possible."""
         return [self]
 
-    def solve(
+    def start_solving(
         self,
         curvature: Curvature,
         target: FloatArray,
@@ -222,8 +227,10 @@ class Engine(ABC):
         preconditioner: tuple[FloatArray, FloatArray, float],
         tolerance: float,
         max_iter: int,
-    ) -> FloatArray | None:
-        """Solve for a Newton step by conjugate gradients where the engine does that itself; else None.
+    ) -> Callable[[], FloatArray] | None:
+        """Start solving for a Newton step by conjugate gradients where the engine does that itself; else None.
+
+        Returns what waits for the solution.
 
         Parameters
         ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 from jamrank.data.comparisons import Comparisons
 from jamrank.engines.base import Engine, Expectation, Maximisation
 from jamrank.engines.gpu_crowd import GpuCrowd, rows_on_device
+from jamrank.engines.gpu_descent import GpuDescent
 from jamrank.engines.gpu_layout import THREADS, WALK_THREADS, GpuLayout, GpuPart, fixed_point_scale, shared_bytes
-from jamrank.engines.gpu_passes import Launch, PassSums, PassTask
+from jamrank.engines.gpu_passes import Launch, PassSums, PassTask, RecordedPass
 from jamrank.engines.gpu_rows import GpuRows
 from jamrank.engines.kind import Kind, Load, Tick, read_into_memory
 from jamrank.engines.memory import CurvatureHandle, MemoryEngine, winner
@@ -22,10 +24,6 @@ from jamrank.kernels.gpu_device import GpuDevice, gpu_available
 from jamrank.rows import ROWS_BY, Codes, Rows
 from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
 
-# Steps of conjugate gradients that are started before the result is looked at, and the threads of each.
-_AHEAD, _STEP_THREADS = 2, 1024
-# Numbers of the state of conjugate gradients, see kernels/gpu/descent.cu.
-_STATE = 6
 # With fewer votes a fit in memory ends before the GPU is initialised.
 _MANY_VOTES = 5_000_000
 
@@ -78,6 +76,7 @@ class GpuEngine(MemoryEngine):
         )
         self._set_up(threads, votes)
         self._held: _Held | None = None
+        self._recorded: dict[tuple[Any, ...], RecordedPass] = {}
 
     @property
     def rows(self) -> Rows:
@@ -133,13 +132,25 @@ class GpuEngine(MemoryEngine):
 
     def expectation(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run the fused pass: log-likelihood, sums over votes, gradient and curvature."""
+        return self.start_expectation(scores, log_emission)()
+
+    def start_expectation(self, scores: FloatArray, log_emission: FloatArray) -> Callable[[], Expectation]:
+        """Start the fused pass, and return what waits for its sums."""
         self.passes += 1
         task = PassTask(self.gpu, scores, log_emission)
-        sums = self._run(task.scales, task.launch)
-        self._keep(task.launch, sums.degree)
-        self._kept = CurvatureHandle(lambda engine: engine.expectation(scores, log_emission))
-        expected_counts, truth_variance, base = task.summed(sums.by_kind)
-        return Expectation(sums.value + base, sums.gradient, sums.degree, self._kept, expected_counts, truth_variance)
+        if self._is_resident and self.gpu.form.about == "truth":
+            self._start_recorded(task)
+        else:
+            task.send(self.gpu)
+            self._start(task.launch)
+
+        def finish() -> Expectation:
+            sums = self._finish(task.launch, task.scales)
+            kept = self._kept = CurvatureHandle(lambda engine: engine.expectation(scores, log_emission))
+            expected_counts, truth_variance, base = task.summed(sums.by_kind)
+            return Expectation(sums.value + base, sums.gradient, sums.degree, kept, expected_counts, truth_variance)
+
+        return finish
 
     def posterior(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return the probability that the first item is truly better, for each row."""
@@ -147,6 +158,7 @@ class GpuEngine(MemoryEngine):
             return super().posterior(scores, log_emission)
         self.passes += 1
         task = PassTask(self.gpu, scores, log_emission)
+        task.send(self.gpu)
         posterior = np.empty(self.n_rows)
         if task.walks and self.gpu.all_pairs:
             # The walk over all pairs also overwrites the curvature.
@@ -180,8 +192,8 @@ class GpuEngine(MemoryEngine):
                 shared=shared,
             )
 
-        sums = self._run((most, most, every), launch)
-        self._keep(launch, sums.degree)
+        self._start(launch)
+        sums = self._finish(launch, (most, most, every))
         self._kept = CurvatureHandle(lambda engine: engine.initial_step(scores))
         at = Maximisation(sums.value, sums.gradient, sums.degree, self._kept)
         return at, sums.by_kind[:kinds].reshape(-1, 2)
@@ -220,8 +232,8 @@ class GpuEngine(MemoryEngine):
                 *[gpu.places(part, sums)[k] for k in (0, 1, 3)],
             )
 
-        sums = self._run(scales, launch)
-        self._keep(launch, sums.degree)
+        self._start(launch)
+        sums = self._finish(launch, scales)
         self._kept = CurvatureHandle(
             lambda engine: engine._maximise(layout, weight, scores, posterior, loss, pattern)
         )
@@ -258,7 +270,7 @@ class GpuEngine(MemoryEngine):
                 )
         return self.gpu.fetch_sums(self.n_items) / scale
 
-    def solve(
+    def start_solving(
         self,
         curvature: CurvatureHandle,
         target: FloatArray,
@@ -266,37 +278,20 @@ class GpuEngine(MemoryEngine):
         preconditioner: tuple[FloatArray, FloatArray, float],
         tolerance: float,
         max_iter: int,
-    ) -> FloatArray | None:
-        """Solve by conjugate gradients on the device.
-
-        Several steps are started before the result of the first is known; steps after convergence change nothing.
-        """
+    ) -> Callable[[], FloatArray] | None:
+        """Start conjugate gradients on the device, if everything is there."""
         self._recall(curvature)
-        if self._held is None or any(part.resident is None for part in self.gpu.parts):
+        if self._held is None or not self._is_resident:
             return None
-        inverse, share, held = preconditioner
-        n, product = self.n_items, self.gpu.sums[: self.n_items]
-        # The state begins with the scale of a product and whether the solution is found; see kernels/gpu/descent.cu.
-        state = np.array([0.0, 0.0, 0.0, tolerance, self._held.largest_degree, held])
-        given = self.gpu.send(target, precision, inverse, share, np.zeros(n), state)
-        direction, there = self.gpu.device.empty(n, np.float64), given[4 * n :]
-        whole = n, product, direction, given
-        self.gpu.device.launch("descend", 1, _STEP_THREADS, *whole, 1)
-        multiply = [self._product(part, part.resident, direction, there[n:], product) for part in self.gpu.parts]
-        for _ in range(0, max_iter, _AHEAD):
-            for _ in range(_AHEAD):
-                for launch in multiply:
-                    self.gpu.device.launch(*launch)
-                self.gpu.device.launch("descend", 1, _STEP_THREADS, *whole, 0)
-            self.gpu.device.fetch(there, self._solution)
-            if self._solution[n + 1]:
-                break
-        return self._solution[:n].copy()
+        largest_degree = self._held.largest_degree
+        return self._descent.start(target, precision, preconditioner, tolerance, largest_degree, max_iter)
 
     @cached_property
-    def _solution(self) -> FloatArray:
-        """Pinned memory for a solution and the state of :meth:`solve`."""
-        return self.gpu.device.pinned(self.n_items + _STATE, np.float64)
+    def _descent(self) -> GpuDescent:
+        def products(vector: Any, scale: Any, product: Any) -> list[tuple[Any, ...]]:
+            return [self._product(part, part.resident, vector, scale, product) for part in self.gpu.parts]
+
+        return GpuDescent(self.gpu, products)
 
     def bends(self, curvature: CurvatureHandle) -> Float32Array:
         """Return the curvature of each of the rows' links, in single precision."""
@@ -328,17 +323,31 @@ class GpuEngine(MemoryEngine):
         self._held = None
         return super()._make_room(length)
 
-    def _keep(self, launch: Launch, degree: FloatArray) -> None:
-        self._held = _Held(launch, float(degree.max(initial=0.0)))
+    @property
+    def _is_resident(self) -> bool:
+        return all(part.resident is not None for part in self.gpu.parts)
 
-    def _run(self, scales: tuple[float, float, float], launch: Launch) -> PassSums:
-        """Run a pass over all parts, and fetch its sums."""
+    def _start_recorded(self, task: PassTask) -> None:
+        """Start the fused pass; it is recorded when its kind is first met."""
         self._kept = None
-        self.gpu.device.fill(self.gpu.sums, 0)
+        if task.kind not in self._recorded:
+            self._recorded[task.kind] = RecordedPass(self.gpu, task)
+        self._recorded[task.kind].start(task.given)
+
+    def _start(self, launch: Launch) -> None:
+        """Start a pass over all parts, and the copy of its sums."""
+        self._kept = None
+        self.gpu.clear_sums()
         for part in self.gpu.parts:
             with self.gpu.on_device(part) as there:
                 launch(self.gpu, part, there, self.gpu.sums)
-        return PassSums.of(self.gpu.fetch_sums(len(self.gpu.sums)), self.n_items, self.gpu.n_kinds, scales)
+        self.gpu.start_fetching()
+
+    def _finish(self, launch: Launch, scales: tuple[float, float, float]) -> PassSums:
+        """Wait for the sums of a pass, whose curvature is kept."""
+        sums = PassSums.of(self.gpu.fetched(), self.n_items, self.gpu.n_kinds, scales)
+        self._held = _Held(launch, float(sums.degree.max(initial=0.0)))
+        return sums
 
     def _product(self, part: GpuPart, there: Any, vector: Any, scale: Any, product: Any) -> tuple[Any, ...]:
         """Return how to launch the kernel that multiplies the curvature of a part with a vector."""

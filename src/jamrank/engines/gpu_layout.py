@@ -114,9 +114,14 @@ class GpuLayout(ABC):
         self.in_cells = (form.distinct or form.in_runs) and form.n_links >= max(_DENSE * every, 1)
         self.walks = self.in_cells and self._can_walk()
         self.all_pairs = form.distinct and not form.in_runs and form.n_rows == every
-        self.starts = item_start(first, form.n_items)
+        self._first = first
         self.item_start = None if self.all_pairs else device.put(self.starts)
         self.narrow = not self.all_pairs and fits_two_bytes(form.n_items)
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """Where the links of each first item begin."""
+        return item_start(self._first, self.n_items)
 
     @property
     @abstractmethod
@@ -232,6 +237,19 @@ class GpuLayout(ABC):
         found = self._found[:length]
         self.device.fetch(self.sums[:length], found)
         return found
+
+    def clear_sums(self) -> None:
+        """Set all sums to 0."""
+        self.device.fill(self.sums, 0)
+
+    def start_fetching(self) -> None:
+        """Start copying all sums."""
+        self.device.receive(self.sums, self._found)
+
+    def fetched(self) -> IntArray:
+        """Return the sums when they are copied, in a buffer that the next copy overwrites."""
+        self.device.wait()
+        return self._found
 
     def places(self, part: GpuPart, sums: Any) -> tuple[Any, Any, Any, Any]:
         """Return where gradient, degree, sums by kind and the values of a part's blocks go."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -40,19 +41,20 @@ class PassSums:
     @classmethod
     def of(cls, found: IntArray, n_items: int, kinds: int, scales: tuple[float, float, float]) -> PassSums:
         """Convert the integer sums of a pass."""
-        ends = n_items, 2 * n_items, 2 * n_items + kinds
-        value = float(found[ends[2] :].view(np.float64).sum())
-        sums = found[: ends[2]].astype(np.float64)
-        return cls(
-            value,
-            sums[: ends[0]] / scales[0],
-            sums[ends[0] : ends[1]] / scales[1],
-            sums[ends[1] :] / scales[2],
-        )
+        ends = 0, n_items, 2 * n_items, 2 * n_items + kinds
+        value = float(found[ends[-1] :].view(np.float64).sum())
+        sums = found[: ends[-1]].astype(np.float64)
+        gradient, degree, by_kind = (sums[begin:end] for begin, end in pairwise(ends))
+        for own, scale in zip((gradient, degree, by_kind), scales, strict=True):
+            own *= 1.0 / scale  # exact, for a power of two
+        return cls(value, gradient, degree, by_kind)
 
 
 class PassTask:
-    """The fused pass at some scores: what it needs on the device, and how it is launched."""
+    """The fused pass at some scores: what it needs on the device, and how it is launched once that is there.
+
+    given: What it needs: scores, and the likelihoods of votes or patterns under either truth.
+    """
 
     def __init__(self, gpu: GpuLayout, scores: FloatArray, log_emission: FloatArray) -> None:
         self.form, self._pattern_weight = gpu.form, gpu.pattern_weight
@@ -66,13 +68,30 @@ class PassTask:
         low, high = float(scores.min(initial=np.inf)), float(scores.max(initial=-np.inf))
         self.walks = gpu.walks and not len(if_first) and self._mild(high - low, if_second)
         # Only differences of scores count; centred, their exponentials are least likely to overflow.
-        centred = scores - (low + high) / 2 if self.walks else scores
-        sent, n, split = gpu.send(centred, if_first, if_second), len(centred), len(centred) + len(if_first)
-        self._scores = sent[:n]
-        self._if_first = sent[n:split] if len(if_first) else None
-        self._if_second = sent[split:] if len(if_second) else None
+        self.given = scores - (low + high) / 2 if self.walks else scores, if_first, if_second
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What it has in common with tasks that differ only in what they are given."""
+        return self.walks, self.scales, *map(len, self.given)
+
+    def send(self, gpu: GpuLayout) -> None:
+        """Copy what it needs to the device."""
+        self.find(gpu, gpu.send(*self.given))
+        self.prepare(gpu)
+
+    def find(self, gpu: GpuLayout, there: Any) -> None:
+        """Find what it needs in an array on the device that has it all."""
+        n, split, end = accumulate(map(len, self.given))
+        self._scores = there[:n]
+        self._if_first = there[n:split] if split > n else None
+        self._if_second = there[split:] if end > split else None
+        self._exponentials = gpu.device.empty(2 * n, np.float64) if self.walks else None
+
+    def prepare(self, gpu: GpuLayout) -> None:
+        """Start what is needed once for all parts."""
+        n = gpu.n_items
         if self.walks:
-            self._exponentials = gpu.device.empty(2 * n, np.float64)
             gpu.device.launch("exponentials", -(-n // THREADS), THREADS, n, self._scores, self._exponentials)
 
     @staticmethod
@@ -195,3 +214,35 @@ class PassTask:
             return patterns.over_patterns(by_kind), none, base
         expected_counts, truth_variance = by_kind.reshape(2, -1)
         return patterns.over_patterns(expected_counts), patterns.over_patterns(truth_variance).sum(axis=1), base
+
+
+class RecordedPass:
+    """The fused pass with its copies, recorded so that starting it is one call; all parts must be resident.
+
+    task: Any of the tasks of one :attr:`~PassTask.kind`.
+    """
+
+    def __init__(self, gpu: GpuLayout, task: PassTask) -> None:
+        device, self._ends = gpu.device, [0, *accumulate(map(len, task.given))]
+        sent = self._sent = device.pinned(self._ends[-1], np.float64)
+        # What is recorded goes where these are, so they must stay.
+        self._there, self._task = device.empty(len(sent), np.float64), task
+        there = self._there
+        task.find(gpu, there)
+
+        def work() -> None:
+            device.send(sent, there)
+            task.prepare(gpu)
+            gpu.clear_sums()
+            for part in gpu.parts:
+                assert part.resident is not None
+                task.launch(gpu, part, part.resident, gpu.sums)
+            gpu.start_fetching()
+
+        self._start = device.recorded(work)
+
+    def start(self, given: tuple[FloatArray, ...]) -> None:
+        """Start the pass with what a task of this kind is given."""
+        for vector, (begin, end) in zip(given, pairwise(self._ends), strict=True):
+            self._sent[begin:end] = vector
+        self._start()

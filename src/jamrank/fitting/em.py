@@ -10,7 +10,7 @@ import numpy as np
 
 from jamrank.engines import Engine, Expectation, Maximisation, MemoryEngine
 from jamrank.fitting.lbfgs import Secants
-from jamrank.fitting.newton import gradient, maximise_hinge, newton_step
+from jamrank.fitting.newton import gradient, maximise_hinge, newton_step, start_newton_step
 from jamrank.noise import Noise
 from jamrank.scorers import Scorer
 from jamrank.typing import FloatArray
@@ -53,9 +53,10 @@ class Problem:
     def evaluate(self, theta: FloatArray, params: FloatArray) -> Point:
         """Run the E-step at the given parameters."""
         scores = self.scorer.scores(theta)
-        at = self.engine.expectation(scores, self.noise.log_emission(params))
-        objective = at.value + self._log_prior(theta, params)
-        return Point(theta, params, scores, self.noise.rates(params), at, objective)
+        finish = self.engine.start_expectation(scores, self.noise.log_emission(params))
+        log_prior, rates = self._log_prior(theta, params), self.noise.rates(params)
+        at = finish()
+        return Point(theta, params, scores, rates, at, at.value + log_prior)
 
     def with_prior(self, point: Point) -> Point:
         """Return a point evaluated under another prior with its objective under this one."""
@@ -76,10 +77,12 @@ class Problem:
 
     def step(self, point: Point) -> tuple[FloatArray, FloatArray]:
         """Return the parameters after one M-step (for the logistic loss: one Newton step of it)."""
-        params = self.noise.update(point.expectation.expected_counts, point.params)
         if self.loss == "hinge":
+            params = self.noise.update(point.expectation.expected_counts, point.params)
             return maximise_hinge(self.in_memory, self.scorer, self.posterior(point), point.theta), params
-        return point.theta + newton_step(self.engine, self.scorer, point.expectation, point.theta), params
+        finish = start_newton_step(self.engine, self.scorer, point.expectation, point.theta)
+        params = self.noise.update(point.expectation.expected_counts, point.params)
+        return point.theta + finish(), params
 
     def slope(self, point: Point) -> FloatArray:
         """Return the gradient of the objective in all parameters."""

@@ -25,15 +25,22 @@ def gradient(scorer: Scorer, at: Maximisation, theta: FloatArray) -> FloatArray:
 
 def newton_step(engine: Engine, scorer: Scorer, at: Maximisation, theta: FloatArray) -> FloatArray:
     """Return the Newton step from ``theta`` without forming the curvature matrix."""
+    return start_newton_step(engine, scorer, at, theta)()
+
+
+def start_newton_step(
+    engine: Engine, scorer: Scorer, at: Maximisation, theta: FloatArray
+) -> Callable[[], FloatArray]:
+    """Start solving for a Newton step where the engine does that by itself; return what waits for the step."""
 
     def curvature_times(vector: FloatArray) -> FloatArray:
         pushed = engine.curvature_times(at.curvature, scorer.forward(vector))
         return scorer.adjoint(pushed) + scorer.precision * vector
 
     slope = gradient(scorer, at, theta)
-    step = None
+    solution = None
     if scorer.free and engine.in_memory:
-        step = cast(MemoryEngine, engine).solve(
+        solution = engine.start_solving(
             at.curvature,
             slope,
             scorer.precision,
@@ -41,9 +48,15 @@ def newton_step(engine: Engine, scorer: Scorer, at: Maximisation, theta: FloatAr
             _STEP_TOLERANCE,
             _MOST_STEPS,
         )
-    if step is None:
-        step = conjugate_gradients(curvature_times, slope, scorer.preconditioner(at.degree), _STEP_TOLERANCE)
-    return scorer.clip_step(step, _LONGEST_STEP)
+
+    def finish() -> FloatArray:
+        if solution is not None:
+            step = solution()
+        else:
+            step = conjugate_gradients(curvature_times, slope, scorer.preconditioner(at.degree), _STEP_TOLERANCE)
+        return scorer.clip_step(step, _LONGEST_STEP)
+
+    return finish
 
 
 def conjugate_gradients(

@@ -2,6 +2,7 @@
 #include "bindings.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -35,6 +36,44 @@ void mark_ids(const Array<const Id>& ids, int64_t low, Array<uint8_t> seen, int 
     });
     for (const auto& own : marks)
         for (size_t k = 0; k < own.size(); ++k) all[k] |= own[k];
+}
+
+// Takes ids from 0 on as their own codes, and marks those that occur; returns false where one is too large to be marked.
+// There is room for as many marks as a power of two.
+template <typename Id>
+bool take_ids(const Array<const Id>& ids, Array<int32_t> codes, Array<uint8_t> seen, int threads) {
+    constexpr size_t kPiece = 1 << 12;  // stays in cache between copy and marks
+    const size_t n = ids.size(), range = seen.size();
+    const size_t parts = std::min<size_t>(block_count(n, 1), std::max(threads, 1));
+    require(codes.size() == n, "one code an id");
+    require(range > 0 && (range & (range - 1)) == 0, "as many marks as a power of two");
+    const Id* id = ids.data();
+    int32_t* code = codes.data();
+    uint8_t* all = seen.data();
+    nb::gil_scoped_release release;
+    std::vector<std::vector<uint8_t>> marks(parts);
+    std::atomic<bool> fits{true};
+    for_blocks(parts, threads, [&](size_t part) {
+        marks[part].assign(part ? range : 0, 0);
+        const Span span = span_of(part, parts, n);
+        for (size_t begin = span.begin; begin < span.end && fits; begin += kPiece) {
+            const Span piece{begin, std::min(begin + kPiece, span.end)};
+            Id bits = 0;  // of all ids together
+            for (size_t v = piece.begin; v < piece.end; ++v) {
+                bits |= id[v];
+                code[v] = static_cast<int32_t>(id[v]);
+            }
+            if (bits < 0 || static_cast<uint64_t>(bits) >= range)
+                fits = false;
+            else
+                mark_span(code, piece, 0, part ? marks[part].data() : all);
+        }
+    });
+    for (const auto& own : marks) {
+        const uint8_t* from = own.data();
+        for (size_t k = 0; k < own.size(); ++k) all[k] |= from[k];
+    }
+    return fits;
 }
 
 // Codes of ids: their rank among those that occur or, without ranks, their distance from `low`.
@@ -320,6 +359,8 @@ void sum_by_kind(const Array<const int64_t>& begin, const Array<const Code>& kin
 void bind_encoding(nb::module_& m) {
     m.def("mark_ids", &mark_ids<int64_t>);
     m.def("mark_ids", &mark_ids<int32_t>);
+    m.def("take_ids", &take_ids<int64_t>);
+    m.def("take_ids", &take_ids<int32_t>);
     m.def("code_ids", &code_ids<int64_t>);
     m.def("code_ids", &code_ids<int32_t>);
     m.def("sort_keys", &sort_keys);

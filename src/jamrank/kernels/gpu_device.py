@@ -94,13 +94,34 @@ class GpuDevice:
 
     def send(self, array: NDArray[Any], there: Any) -> None:
         """Start copying a pinned array to the device; it must not change until something is fetched."""
-        there.data.copy_from_host_async(array.ctypes.data, array.nbytes)
+        self._copy(there.data.ptr, array.ctypes.data, array.nbytes)
+
+    def receive(self, there: Any, array: NDArray[Any]) -> None:
+        """Start copying from the device to a pinned array, once all that was launched before is done."""
+        self._copy(array.ctypes.data, there.data.ptr, array.nbytes)
+
+    def _copy(self, to: int, at: int, n_bytes: int) -> None:
+        # CUDA itself: CuPy's arrays do not copy while they are recorded.
+        runtime, stream = self._cupy.cuda.runtime, self._cupy.cuda.get_current_stream()
+        runtime.memcpyAsync(to, at, n_bytes, runtime.memcpyDefault, stream.ptr)
+
+    def wait(self) -> None:
+        """Wait until all that was launched is done."""
+        self._cupy.cuda.get_current_stream().synchronize()
 
     def fetch(self, there: Any, array: NDArray[Any]) -> None:
         """Copy from the device to a pinned array, once all that was launched before is done."""
-        stream = self._cupy.cuda.get_current_stream()
-        there.data.copy_to_host_async(array.ctypes.data, array.nbytes, stream)
-        stream.synchronize()
+        self.receive(there, array)
+        self.wait()
+
+    def recorded(self, work: Callable[[], None]) -> Callable[[], None]:
+        """Record work, kernels and copies of pinned memory; return what starts all of it by one call."""
+        stream = self._cupy.cuda.Stream(non_blocking=True)
+        with stream:
+            stream.begin_capture()
+            work()
+            graph = stream.end_capture()
+        return lambda: graph.launch(self._cupy.cuda.get_current_stream())
 
     def empty(self, length: int, dtype: Any) -> Any:
         """Return an array on the device."""
@@ -125,10 +146,9 @@ class GpuDevice:
         stream = self._cupy.cuda.get_current_stream()
         waiting: list[Any] = []
         for turn in _chunk_groups(len(out), out.itemsize):
-            for copied in waiting:
-                copied.result()
-            waiting = []
             for slot, own in enumerate(turn):
+                if len(waiting) >= _N_CHUNKS:
+                    waiting[-_N_CHUNKS].result()
                 chunk = _chunk(slot, out.dtype, own)
                 array[own].data.copy_to_host_async(chunk.ctypes.data, chunk.nbytes, stream)
                 waiting.append(

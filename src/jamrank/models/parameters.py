@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from typing import Any, Self
 
 from jamrank.errors import ParameterError
@@ -15,6 +16,7 @@ class Parameters:
         pass
 
     @classmethod
+    @cache
     def _parameter_names(cls) -> list[str]:
         return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
 

@@ -7,7 +7,7 @@ from copy import copy
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from jamrank.kernels import kernels
 from jamrank.typing import FloatArray
@@ -121,19 +121,23 @@ class LinearScorer:
         factors = [self._factor(block, degree, mean[block]) for block in blocks]
 
         def solve(vector: FloatArray) -> FloatArray:
-            parts = [cho_solve(factor, vector[block]) for factor, block in zip(factors, blocks, strict=True)]
+            parts = [dpotrs(factor, vector[block])[0] for factor, block in zip(factors, blocks, strict=True)]
             return np.concatenate(parts)
 
         return solve
 
-    def _factor(self, block: slice, degree: FloatArray, mean: FloatArray) -> tuple[FloatArray, bool]:
+    def _factor(self, block: slice, degree: FloatArray, mean: FloatArray) -> FloatArray:
         centred = self._columns[block] - mean[:, None]
         curvature = np.zeros((len(centred), len(centred)))
         # Only the part above the diagonal is used.
         kernels.weighted_gram(centred.ravel(), np.ascontiguousarray(degree), curvature.ravel())
         diagonal = np.einsum("ff->f", curvature)
         diagonal += self.precision[block] + 1e-9 * max(float(diagonal.max(initial=0.0)), 1e-9)
-        factor: tuple[FloatArray, bool] = cho_factor(curvature)
+        # LAPACK itself: scipy's checks take longer than factoring a small matrix.
+        factor: FloatArray
+        factor, failed = dpotrf(curvature, clean=0)
+        if failed:
+            raise np.linalg.LinAlgError("the curvature of the features is not positive definite")
         return factor
 
 

@@ -83,7 +83,10 @@ class ObjectScorer:
     def evened(self, degree: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         """Return that inverse as a diagonal, and a vector whose outer product, divided by a number, is added."""
         diagonal = degree + self.precision
-        inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
+        if diagonal.min(initial=1.0) > 0:
+            inverse = 1.0 / diagonal
+        else:
+            inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
         # The term - d dᵀ / Σd: votes have no information on the common level.
         share = inverse * degree
         held = float((degree * (1.0 - share)).sum())

@@ -21,6 +21,7 @@ from jamrank.kernels.twin.encoding import (
     sort_keys,
     sum_by_code,
     sum_by_link,
+    take_ids,
     unpack_votes,
 )
 from jamrank.kernels.twin.marginal import marginal, marginal_lists
@@ -87,6 +88,7 @@ __all__ = [
     "sum_by_code",
     "sum_by_kind",
     "sum_by_link",
+    "take_ids",
     "unpack_votes",
     "weighted_gram",
 ]

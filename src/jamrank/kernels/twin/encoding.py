@@ -108,6 +108,15 @@ def mark_ids(ids: NDArray[np.integer], low: int, seen: NDArray[np.uint8], thread
     seen[ids - low] = 1
 
 
+def take_ids(ids: NDArray[np.integer], codes: Int32Array, seen: NDArray[np.uint8], threads: int) -> bool:
+    """Take ids from 0 on as their own codes, and mark those that occur; return False where one is too large."""
+    if len(ids) and not (ids.min() >= 0 and ids.max() < len(seen)):
+        return False
+    codes[:] = ids
+    seen[ids] = 1
+    return True
+
+
 def code_ids(ids: NDArray[np.integer], low: int, rank: Int32Array, codes: Int32Array, threads: int) -> None:
     """Give each id its rank among those that occur or, without ranks, its distance from ``low``."""
     codes[:] = rank[ids - low] if len(rank) else ids - low
