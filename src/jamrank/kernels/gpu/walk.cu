@@ -238,10 +238,11 @@ walk(Long items, Long from, Long to, Long base, Long height, const Byte* codes, 
     }
 }
 
-// The curvature matrix times a vector, for the same pairs.
+// The curvature matrix times a vector, for the same pairs. A warp has four rows in hand, so that loads seldom wait.
 extern "C" __global__ void __launch_bounds__(kThreads)
-walk_times(Long items, Long from, Long to, Long base, Long height, const float* curvature, const double* vector,
-           const double* scale_and_done, Long* product) {
+walk_times(Long items, Long from, Long to, Long base, Long height, const float* __restrict__ curvature,
+           const double* __restrict__ vector, const double* scale_and_done, Long* product) {
+    constexpr int kInHand = 4;
     if (scale_and_done[1] != 0.0) return;
     const double scale = scale_and_done[0];
     const int left = blockIdx.x * kWidth, top = static_cast<int>(from + blockIdx.y * height);
@@ -254,21 +255,30 @@ walk_times(Long items, Long from, Long to, Long base, Long height, const float* 
         own[c] = tile.column(c) < items ? vector[tile.column(c)] : 0.0;
         sum[c] = 0.0;
     }
-    for (int first = top + threadIdx.x / kLanes; first < bottom; first += kWarps) {
-        const float* row = curvature + (start_of(items, first) - first - 1 + left + tile.lane - base);
-        const double entry = vector[first];
-        float curved[kColumns];
+    for (int first = top + threadIdx.x / kLanes; first < bottom; first += kInHand * kWarps) {
+        float curved[kInHand][kColumns];
+        double entry[kInHand], row_sum[kInHand];
 #pragma unroll
-        for (int c = 0; c < kColumns; ++c) curved[c] = tile.inside(first, c) ? row[c * kLanes] : 0.0f;
-        double row_sum = 0.0;
+        for (int r = 0; r < kInHand; ++r) {
+            const int item = first + r * kWarps;
+            const float* row = curvature + (start_of(items, item) - item - 1 + left + tile.lane - base);
 #pragma unroll
-        for (int c = 0; c < kColumns; ++c) {
-            const double flow = curved[c] * (entry - own[c]);
-            row_sum += flow;
-            sum[c] -= flow;
+            for (int c = 0; c < kColumns; ++c) curved[r][c] = tile.inside(item, c) ? row[c * kLanes] : 0.0f;
+            entry[r] = vector[min(item, tile.items - 1)];
         }
-        row_sum = warp_sum(row_sum);
-        if (tile.lane == 0) add(product + first, fixed(row_sum, scale));
+#pragma unroll
+        for (int r = 0; r < kInHand; ++r) {
+            row_sum[r] = 0.0;
+#pragma unroll
+            for (int c = 0; c < kColumns; ++c) {
+                const double flow = curved[r][c] * (entry[r] - own[c]);
+                row_sum[r] += flow;
+                sum[c] -= flow;
+            }
+        }
+        const double mine = four_sums(row_sum);
+        const int item = first + tile.lane / 8 * kWarps;
+        if (tile.lane % 8 == 0 && item < bottom) add(product + item, fixed(mine, scale));
     }
 #pragma unroll
     for (int c = 0; c < kColumns; ++c)
