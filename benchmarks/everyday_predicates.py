@@ -196,6 +196,10 @@ def some_certain(m: re.Match[str], c: Context) -> Found:
     return wrong / max(sure, 1), 0.025
 
 
+def none_certain(m: re.Match[str], c: Context) -> Found:
+    return "neighbours" in m["which"] or c.certain[1] == 0
+
+
 def two_items(m: re.Match[str], c: Context) -> Found:
     _, sure, wrong = c.certain
     return (float(wrong), 0.025) if bool(sure) != bool(m["open"]) else False
@@ -301,7 +305,7 @@ def correlated(m: re.Match[str], c: Context) -> Found:
 
 
 def judged(m: re.Match[str], c: Context) -> Found:
-    return not c.analysis.models_annotators and m["model"] == c.analysis.result.model
+    return m["model"] in ("BradleyTerry", "AmElo") and m["model"] == c.analysis.result.model
 
 
 # -- predicates: data ------------------------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
      r"95 % probability, (?P<lower>[\d,]+) in the lower| \(assuming independent errors\))?\.", holds.median),
     ("every rank possible", r"For most items every rank is possible; .* are needed\.", holds.every_rank),
     ("all pairs certain", rf"The order of all {_PAIRS} is certain .*", holds.all_certain),
+    ("no pair certain", rf"The order of none of the {_PAIRS} is certain .*", holds.none_certain),
     ("some pairs certain", rf"The order of (?P<sure>[\d,]+) of (?P<total>[\d,]+) {_PAIRS} is certain .*", holds.some_certain),
     ("order of two items", r"The order of the two items is (?P<open>not )?certain .*", holds.two_items),
     ("least certain pairs", r"Least certain pairs: (?P<rest>.*)\.", holds.least_certain),
