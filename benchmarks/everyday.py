@@ -59,6 +59,7 @@ def measure(name: str, seed: int) -> dict[str, Any]:
     return {
         "job": name,
         "seed": seed,
+        "items": len(drawn.scores),
         "model": default.chosen_,
         "order": ours["order"],
         "oracle": best["order"],

@@ -15,9 +15,11 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr
+from scipy.stats import binomtest
 
 import jamrank as jr
 from benchmarks.everyday_jobs import Drawn
+from jamrank.data.storage import FIRST, TIE
 from jamrank.report import Analysis
 
 Found = bool | tuple[float, float]
@@ -383,8 +385,16 @@ def repeats(m: re.Match[str], c: Context) -> Found:
 
 
 def left(m: re.Match[str], c: Context) -> Found:
-    # Where sides are drawn at random and nobody prefers one, it is chance.
-    return True if c.drawn.sides else (1.0, 0.005)
+    v = c.votes
+    decided = v.vote_result != TIE
+    first = ((v.vote_result == FIRST) ^ v.vote_swapped)[decided]
+    n, won = v.vote_weight[decided].sum(), v.vote_weight[decided][first].sum()
+    if abs(100 * won / n - float(m["share"])) > 0.06:
+        return False
+    if v.has_questions:
+        return True
+    chance = binomtest(round(won), round(n)).pvalue
+    return chance < 0.002 if "less" in m["chance"] else 0.5 < 100 * chance / float(m["chance"]) < 2.0
 
 
 def agreeing(m: re.Match[str], c: Context) -> Found:

@@ -40,8 +40,8 @@ def _mean(sets: list[dict[str, Any]], name: str) -> tuple[float | None, float]:
     values = np.array([one[name] for one in sets if one.get(name) is not None], dtype=float)
     if not len(values):
         return None, 0.0
-    # A few sets that happen to agree are not certain.
-    least = 0.05 / np.sqrt(len(values))
+    # A few sets that happen to agree are not certain, unless they have many items.
+    least = 0.05 / np.sqrt(sum(max(one["items"] / 20, 1.0) for one in sets))
     return float(values.mean()), max(float(values.std() / np.sqrt(len(values))), least)
 
 

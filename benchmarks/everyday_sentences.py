@@ -68,7 +68,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     ("otherwise independent", r"Otherwise the errors of the annotators are nearly independent\.", holds.always),
     # the data
     ("size of the data",
-     r"(?P<votes>[\d,.]+) votes?(?: in [\d,]+ rows)?(?: by (?P<judges>[\d,]+) annotators?)? on [\d,]+ pairs? of (?P<items>[\d,]+) items"
+     r"(?P<votes>[\d,.]+) votes?(?: in [\d,]+ rows)?(?: by (?P<judges>[\d,]+) annotators?)? on [\d,]+ pairs? of (?P<items>[\d,]+) items(?: in [\d,]+ questions?)?"
      r"(?:; the data checks found no problems)?\.", holds.size),
     ("unconnected", r"The items form (?P<n>[\d,]+) groups \(of .* items\) with no decided vote between them: .*", holds.n_groups),
     ("connected", r"Decided votes connect all items\.", holds.connected),
@@ -91,7 +91,9 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
      r"\((?P<pairs>[\d,]+) .*", holds.repeats),
     ("inconsistent annotators",
      r"The repeated votes of (?:annotator |[\d,]+ annotators \()(?P<names>[^)]*?)\)? agree nearly as rarely .*", holds.not_careful),
-    ("share of the left", r"(?P<share>[\d.]+) % of the decided votes are for the left\. .*", holds.left),
+    ("share of the left",
+     r"(?P<share>[\d.]+) % of the decided votes are for the left\. .* has a probability of (?P<chance>less than 0\.1|[\d.]+) %\.",
+     holds.left),
     ("winner on one side", r"Every decided vote is for the (?:left|right): .*", holds.never),
     ("one-sided annotators", r".* always chooses? the same side\.", holds.never),
     ("votes with the scores",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -19,13 +21,20 @@ from jamrank.typing import FloatArray
 
 def crowd(n_items: int, n_votes: int, seed: int, n_annotators: int = 50) -> tuple[jr.Comparisons, FloatArray]:
     """Votes on random pairs, a truth for each, and the flips that they were made with."""
+    return drawn(n_items, n_votes, seed, n_annotators)[:2]
+
+
+def drawn(
+    n_items: int, n_votes: int, seed: int, n_annotators: int = 50, spread: float = 1.0, worst: float = 0.45
+) -> tuple[jr.Comparisons, FloatArray, FloatArray]:
+    """Return such votes, flips up to the worst, and scores."""
     rng = np.random.default_rng(seed)
-    scores, flips = rng.standard_normal(n_items), rng.uniform(0.05, 0.45, n_annotators)
+    scores, flips = spread * rng.standard_normal(n_items), rng.uniform(0.05, worst, n_annotators)
     a = rng.integers(0, n_items, n_votes)
     b = (a + rng.integers(1, n_items, n_votes)) % n_items
     who = rng.integers(0, n_annotators, n_votes)
     first = (rng.random(n_votes) < expit(scores[a] - scores[b])) ^ (rng.random(n_votes) < flips[who])
-    return jr.Comparisons.from_arrays(a, b, who, first.astype(int)), flips
+    return jr.Comparisons.from_arrays(a, b, who, first.astype(int)), flips, scores
 
 
 @pytest.mark.parametrize("n_items", [1000, 2000])
@@ -42,6 +51,22 @@ def test_a_flip_lies_in_its_interval_about_as_often_as_said() -> None:
     table = jr.CrowdBT(flips="marginal").fit(votes).annotators_
     held = (table["flip_low"].to_numpy() <= flips) & (flips <= table["flip_high"].to_numpy())
     assert held.mean() >= 0.88
+
+
+@pytest.mark.parametrize("n_items", [1500, 3000])  # with the covariance of the scores, and as if independent
+def test_scores_have_the_right_scale_and_intervals_on_sparse_designs(n_items: int, tmp_path: Path) -> None:
+    votes, flips, scores = drawn(n_items, 10 * n_items, 1, spread=1.5, worst=0.35)
+    model = jr.CrowdBT().fit(votes)
+    variance = model.result_.scores.score_variance
+    assert variance is not None and abs(variance / scores.var() - 1) < 0.2
+    assert abs((model.flip_ - flips).mean()) < 0.02
+    ranking = model.ranking_.sort("item")
+    inside = np.abs(ranking["score"].to_numpy() - (scores - scores.mean())) < 1.96 * ranking["score_se"].to_numpy()
+    assert 0.92 < inside.mean() < 0.97
+    model.save(tmp_path / "model")
+    assert jr.load(tmp_path / "model").uncertainty("information").score_se == pytest.approx(
+        ranking["score_se"].to_numpy()
+    )
 
 
 def test_the_objective_rises() -> None:

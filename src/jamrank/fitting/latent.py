@@ -393,6 +393,7 @@ class LatentFitter:
             score_variance=state.score_variance,
             weight_variance=outcome.scorer.weight_variance,
             flip_information=None if marginal is None else marginal.information,
+            score_information=None if marginal is None else marginal.score_information,
         )
 
     def flips(self, noise: Noise, point: Point) -> FloatArray:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from jamrank.fitting.settings import FitSettings
 from jamrank.fitting.solution import Solution
 from jamrank.scorers import Features, KernelMap
@@ -27,6 +29,7 @@ class LatentFit:
     kernel, kernel_weights: The kernel map of the features and its weights.
     score_variance, weight_variance: Prior variances, given or estimated.
     flip_information: Information on the logit of each flip, if the scores were integrated out.
+    score_information: Information of the votes on each score, if the scores were integrated out.
     log_likelihoods: Objective at each iteration.
     extras: Values that only one model has.
     """
@@ -53,3 +56,11 @@ class LatentFit:
     weight_variance: float | None = None
     extras: dict[str, Any] = field(default_factory=dict)
     flip_information: FloatArray | None = None
+    score_information: FloatArray | None = None
+
+    @property
+    def integrated_variances(self) -> FloatArray | None:
+        """Variance of each score if they were integrated out; the curvature at the scores understates it."""
+        if self.score_information is None or not self.score_variance:
+            return None
+        return np.asarray(1.0 / (self.score_information + 1.0 / self.score_variance))

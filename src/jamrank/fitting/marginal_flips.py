@@ -33,6 +33,8 @@ MANY_ROWS, _LESS = 300_000, 4.0
 _SMALLEST, _LARGEST = 1e-3, 9.0
 # Two pseudo-items of variance 1 keep the estimate from collapsing to 0 when votes are few.
 _PSEUDO_ITEMS = 2.0
+# Relative variance of the information of votes, since annotators, margins and outcomes differ: from simulations.
+_UNEVEN = 0.8
 # Largest change of the log prior variance by extrapolation, and largest convergence rate assumed.
 _LARGEST_STEP, _LARGEST_RATE = 0.3, 0.8
 # Change of the log prior variance in the probe, and its number of rounds.
@@ -47,6 +49,7 @@ class MarginalFit:
     fit: Scores are means; objectives are the approximate log marginal likelihood plus the log prior of the flips.
     variance: Prior variance of the scores.
     information: On the logit of each flip, prior included.
+    score_information: Of the votes on each score.
     log_likelihood: The approximate log marginal likelihood.
     noise: With the prior of the flips that was used.
     """
@@ -54,6 +57,7 @@ class MarginalFit:
     fit: Fit
     variance: float
     information: FloatArray
+    score_information: FloatArray
     log_likelihood: float
     noise: Flip
 
@@ -125,7 +129,7 @@ def fit_marginal(
     pool: Whether to estimate mean and variance of the prior of the flips.
     max_iter, tol, progress: As in :func:`jamrank.fitting.em.run`.
     """
-    votes = 4.0 * engine.initial_step(np.zeros(engine.n_items))[0].degree
+    votes = _effective_votes(engine)
     at = engine.expectation(theta, noise.log_emission(params))
     state = _State(variance, _cavity(at.degree, votes, variance), noise)
     rounds = _Rounds(engine, votes, estimate, False)
@@ -279,6 +283,16 @@ def _observed(point: Point) -> FloatArray:
     return np.maximum(point.expectation.observed, 0.0)
 
 
+def _effective_votes(engine: Engine) -> FloatArray:
+    """Return how many rows of equal information there are for each item.
+
+    Of rows that differ, those with much information count more, and their own share of it is above the average.
+    """
+    rows = 4.0 * engine.initial_step(np.zeros(engine.n_items))[0].degree
+    votes_of_row = 2.0 * float(engine.vote_counts.sum()) / max(float(rows.sum()), 1.0)
+    return np.asarray(rows / (1.0 + _UNEVEN / max(votes_of_row, 1.0)))
+
+
 def _cavity(observed: FloatArray, votes: FloatArray, variance: float) -> FloatArray:
     """Return the variance of each score without one of its votes."""
     return np.asarray(1.0 / (1.0 / variance + np.maximum(observed, 0.0) * (1.0 - 1.0 / np.maximum(votes, 1.0))))
@@ -335,4 +349,4 @@ def _finished(fit: Fit, state: _State, votes: FloatArray, probe: _Probe | None) 
         information = 1.0 / (1.0 / np.maximum(information, 1e-300) + probe.by_scale**2 / probe.information)
     log_likelihood = point.expectation.value - 0.5 * float((point.theta**2).sum()) / state.prior + constant
     ended = Fit(point, [value + constant for value in fit.objectives], fit.converged)
-    return MarginalFit(ended, state.prior, information, log_likelihood, noise)
+    return MarginalFit(ended, state.prior, information, observed, log_likelihood, noise)

@@ -135,7 +135,7 @@ class NormalUncertainty(ScoreUncertainty):
         raise ParameterError(f"{self.scores.model} has no sandwich; try kind='bootstrap'")
 
     def _draw(self, n: int, random_state: Any) -> FloatArray:
-        return normal_draws(self.scores.scores, self.matrix, n, random_state)[1]
+        return normal_draws(self.scores.scores, self.matrix, None, n, random_state)
 
 
 class CovariatePredictor(LinkPredictor):

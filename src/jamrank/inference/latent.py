@@ -92,6 +92,11 @@ class LatentInference:
         fitted = self.fit.fitted
         return shared_variance(fitted.problem, fitted.point)
 
+    @property
+    def integrated_variances(self) -> FloatArray | None:
+        """Variance of each score by a fit that integrated them out; None if there are draws."""
+        return None if self.can_draw else self.fit.integrated_variances
+
     def loose(self) -> FloatArray | None:
         """Return the factor of the scores' covariance due to the weights of features; None without features."""
         if not SCORERS[self.fit.scorer].features:

@@ -242,6 +242,8 @@ class LatentPredictor(LinkPredictor):
     @cached_property
     def score_variances(self) -> FloatArray:
         """Posterior variance of each score."""
+        if self.fit.integrated_variances is not None:
+            return self.fit.integrated_variances
         refined = self.fit.refined
         problem, point = refined.problem, refined.point
         engine = problem.engine

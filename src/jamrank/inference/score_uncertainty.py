@@ -230,13 +230,14 @@ class LatentUncertainty(ScoreUncertainty):
             return np.asarray(scores.mean() + inference.sampler.draw(n, random_state).scores)
         if inference.observed is None:
             return super()._draw(n, random_state)
-        return normal_draws(scores, inference.observed.matrix, n, random_state)[1]
+        return normal_draws(scores, inference.observed.matrix, inference.integrated_variances, n, random_state)
 
     def information(self) -> Uncertainty:
         """Return the normal approximation with the observed information of scores and noise."""
         inference, scores = self.inference, self.scores.scores
         if inference.observed is not None:
-            found = from_information(scores, inference.observed.matrix, inference.loose())
+            known = inference.integrated_variances
+            found = from_information(scores, inference.observed.matrix, inference.loose(), known)
         else:
             refined = self.fit.refined
             problem, point = refined.problem, refined.point
@@ -245,7 +246,7 @@ class LatentUncertainty(ScoreUncertainty):
             information = engine.observed(point.scores, problem.noise.log_emission(point.params), links)
             variance = self.fit.score_variance
             precision = 0.0 if variance is None else 1.0 / variance
-            found = laplace(scores, *information, precision, inference.loose())
+            found = laplace(scores, *information, precision, inference.loose(), inference.integrated_variances)
         if found.raised:
             warn(
                 "the information on the scores is not positive definite, as with very few votes: "

@@ -116,7 +116,12 @@ def needs_links(n_links: int, n_items: int) -> bool:
 
 
 def laplace(
-    scores: FloatArray, degree: FloatArray, links: Links | None, precision: float, loose: FloatArray | None = None
+    scores: FloatArray,
+    degree: FloatArray,
+    links: Links | None,
+    precision: float,
+    loose: FloatArray | None = None,
+    variances: FloatArray | None = None,
 ) -> Uncertainty:
     """Approximate the posterior of the scores by a normal with the given information.
 
@@ -126,34 +131,43 @@ def laplace(
     precision: Prior precision of each score.
     loose, of shape (items, columns): Factor of a further covariance shared by many scores: its product with its
         transpose is added.
+    variances: Of each score, if known more accurately than by the information.
     """
     n_items = len(scores)
     if n_items > _MOST_ITEMS_DENSE:
-        return independent(scores, np.sqrt(score_variances(degree, precision, links)), loose)
+        own = score_variances(degree, precision, links) if variances is None else variances
+        return independent(scores, np.sqrt(own), loose)
     assert links is not None
     information = score_information(degree, links.first, links.second, links.curvature)
-    return from_information(scores, information + precision * np.eye(n_items), loose)
+    return from_information(scores, information + precision * np.eye(n_items), loose, variances)
 
 
-def from_information(scores: FloatArray, information: FloatArray, loose: FloatArray | None = None) -> Uncertainty:
+def from_information(
+    scores: FloatArray,
+    information: FloatArray,
+    loose: FloatArray | None = None,
+    variances: FloatArray | None = None,
+) -> Uncertainty:
     """Approximate the posterior of the scores by a normal.
 
     scores: Where the posterior is highest.
     information: Precision of the scores, or of scores and other parameters, scores first. The scores' common level is
         left out: only differences mean anything.
     loose, of shape (items, weights): Factor of a further covariance of the scores.
+    variances: Of each score given the other parameters, if known more accurately than by the information.
     """
-    factor, spread = _spread(scores, information)
+    factor, spread = _spread(scores, information, variances)
     if loose is not None and loose.size:
         spread = np.concatenate([spread, loose - loose.mean(axis=0)], axis=1)
     se = np.sqrt((spread**2).sum(axis=1))
     return Uncertainty.of_normal(scores, se, _normal(scores, spread, _DRAWS, 0), "information", factor.raised)
 
 
-def normal_draws(scores: FloatArray, information: FloatArray, n: int, random_state: Any) -> tuple[float, FloatArray]:
-    """Draw scores from that normal; also return what was added to the diagonal of the information."""
-    factor, spread = _spread(scores, information)
-    return factor.raised, _normal(scores, spread, n, random_state)
+def normal_draws(
+    scores: FloatArray, information: FloatArray, variances: FloatArray | None, n: int, random_state: Any
+) -> FloatArray:
+    """Draw scores from that normal."""
+    return _normal(scores, _spread(scores, information, variances)[1], n, random_state)
 
 
 def sandwich(scores: FloatArray, information: FloatArray, pulls: FloatArray) -> Uncertainty:
@@ -177,7 +191,7 @@ def _order(scores: FloatArray) -> IntArray:
     return np.argsort(np.round(scores, 9), kind="stable")
 
 
-def _spread(scores: FloatArray, information: FloatArray) -> tuple[Factored, FloatArray]:
+def _spread(scores: FloatArray, information: FloatArray, variances: FloatArray | None) -> tuple[Factored, FloatArray]:
     """Return the factor of the information, items in order, and the map from independent normals to scores."""
     n_items, order = len(scores), _order(scores)
     place = np.concatenate([order, np.arange(n_items, len(information))])
@@ -187,6 +201,11 @@ def _spread(scores: FloatArray, information: FloatArray) -> tuple[Factored, Floa
     half = factor.spread()[:n_items]
     spread = np.empty((n_items, n_items))
     spread[order] = factored(half @ half.T).lower
+    if variances is not None:
+        own = information[:n_items, :n_items]
+        precision = np.diag(own)
+        # Precision with the other scores integrated out, as if pairs formed a tree.
+        spread *= np.sqrt(variances * (2 * precision - own**2 @ (1.0 / precision)))[:, None]
     spread -= spread.mean(axis=0)
     return factor, spread
 

@@ -168,6 +168,7 @@ _SCHEMA: dict[str, Any] = {
             "refined": (_SOLUTION, None),
             "overall": (_SOLUTION, None),
             "flip_information": (Array("f", (None,)), None),
+            "score_information": (Array("f", ("items",)), None),
             "flip_votes": (Array("f", (2,)), None),
             "bias_variance": (float, None),
         },

@@ -174,6 +174,7 @@ def _fit_body(fit: LatentFit) -> dict[str, Any]:
         "refined": None if fit.refined is fit.fitted else _solution_body(fit.refined),
         "overall": None if fit.overall is None else _solution_body(fit.overall),
         "flip_information": fit.flip_information,
+        "score_information": fit.score_information,
         **_estimates(fit),
     }
 
@@ -399,6 +400,7 @@ def _fit(
         scores.weight_variance,
         body["extras"],
         None if data is None else data["flip_information"],
+        None if data is None else data.get("score_information"),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import ndtr
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST, TIE
@@ -15,6 +16,7 @@ _ENOUGH_VOTES = 50
 _UNEVEN, _SLIGHTLY_UNEVEN = 0.05, 0.02
 # In standard errors.
 _SIGNIFICANT = 3.0
+_SMALL = 0.001
 
 
 def side_preference(examination: Examination) -> CheckResult:
@@ -42,14 +44,13 @@ def _findings(examination: Examination, share: float) -> list[Finding]:
     findings = []
     n, off = float(examination.sides.decided.sum()), abs(share - 0.5)
     # Where items explain who stood on the left, or nobody saw sides, the share says nothing.
-    if (
-        n >= _ENOUGH_VOTES
-        and examination.has_sides
-        and off > max(_SLIGHTLY_UNEVEN, _SIGNIFICANT * _standard_error(examination.votes, n))
-    ):
+    error = _standard_error(examination.votes, n) if n >= _ENOUGH_VOTES and examination.has_sides else np.inf
+    if off > max(_SLIGHTLY_UNEVEN, _SIGNIFICANT * error):
+        chance = 2 * float(ndtr(-off / error))
         sentence = (
-            f"{in_percent(share)} of the decided votes are for the left. If items are assigned to sides at random, "
-            "chance does not explain this: annotators may prefer a side, or items were not assigned at random."
+            f"{in_percent(share)} of the decided votes are for the left. With sides assigned at random and no "
+            f"preference for a side, a share this far from 50 % has a probability of "
+            f"{'less than 0.1 %' if chance < _SMALL else in_percent(chance)}."
         )
         findings.append(Finding("warning" if off > _UNEVEN else "note", sentence, "balance"))
     if examination.one_sided.any():
