@@ -12,7 +12,6 @@ from jamrank.errors import ParameterError, UncertaintyWarning
 from jamrank.inference import laplace, posterior_draws
 from jamrank.inference.information import _by_differences
 from jamrank.inference.posterior_draws import Posterior, sample
-from jamrank.inference.sandwich import pulls
 from jamrank.noise import Flip
 from jamrank.rows import ROWS_BY
 
@@ -139,7 +138,7 @@ def test_intervals_of_flips_hold_the_flip_and_widen_with_the_level(drawn, make):
         fitted.result_.flip_intervals("wide")
 
 
-@pytest.mark.parametrize("kind", ["posterior", "information", "sandwich", "bootstrap"])
+@pytest.mark.parametrize("kind", ["posterior", "information", "bootstrap"])
 @pytest.mark.parametrize("make", [jr.JAM, jr.BradleyTerry])
 def test_every_kind_gives_errors_of_the_same_size(drawn, make, kind):
     fitted = make(n_jobs=1).fit(drawn.votes)
@@ -148,25 +147,6 @@ def test_every_kind_gives_errors_of_the_same_size(drawn, make, kind):
     assert np.isfinite(found.score_se).all()
     assert (found.rank_low <= found.rank_high).all()
     assert 0.1 < np.median(found.score_se / fitted.uncertainty("information").score_se) < 8
-
-
-@pytest.mark.parametrize("by", ["pair", "vote"])
-def test_pulls_are_what_the_gradient_loses_without_an_annotator(drawn, by):
-    votes = drawn.votes
-    engine = MemoryEngine(ROWS_BY[by](votes, 1), 1)
-    rng = np.random.default_rng(0)
-    scores, params = rng.normal(size=12), rng.normal(size=6)
-    noise = Flip(engine.vote_counts, 0.0, 0.0)
-    found = pulls(engine, scores, noise.log_emission(params), noise.rates(params))
-
-    def slope(engine):
-        at = engine.expectation(scores, noise.log_emission(params))
-        return np.concatenate([at.gradient, Flip(engine.vote_counts, 0.0, 0.0).slope(params, at.expected_counts)])
-
-    weight = votes.vote_weight * (votes.vote_annotator != 2)
-    others = jr.Comparisons.from_frame(votes.to_frame().with_columns(weight=weight))
-    rest = MemoryEngine(ROWS_BY[by](others, 1), 1)
-    np.testing.assert_allclose(found[2], slope(engine) - slope(rest), atol=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::jamrank.errors.NotConvergedWarning")
@@ -240,9 +220,8 @@ def test_known_truths_are_in_the_information(n_annotators):
     )
     expected[:8, :8] += 1 / 8
     np.testing.assert_allclose(found, expected, atol=1e-4)
-    for kind in ("sandwich", "bootstrap"):
-        with pytest.raises(ParameterError, match="gold"):
-            fitted.uncertainty(kind)
+    with pytest.raises(ParameterError, match="gold"):
+        fitted.uncertainty("bootstrap")
 
 
 def test_the_model_that_was_chosen_is_asked(drawn):
@@ -267,7 +246,7 @@ def test_unknown_flips_widen_the_errors_of_scores(drawn):
 def test_what_a_model_cannot_say_it_refuses(drawn):
     majority = jr.MajorityVote().fit(drawn.votes)
     assert majority.top(1)["p_top"].sum() == pytest.approx(1)
-    for kind in ("information", "sandwich", "nonsense"):
+    for kind in ("information", "nonsense"):
         with pytest.raises(ParameterError):
             majority.uncertainty(kind)
     with pytest.raises(ParameterError, match="items"):

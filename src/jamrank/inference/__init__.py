@@ -10,7 +10,6 @@ from jamrank.inference.uncertainty import (
     draw_ranks,
     independent,
     laplace,
-    sandwich,
 )
 from jamrank.inference.verdicts import VERDICTS, best_first, evidence, flip_intervals, verdicts
 
@@ -32,6 +31,5 @@ __all__ = [
     "laplace",
     "order_accuracy",
     "ranks",
-    "sandwich",
     "verdicts",
 ]

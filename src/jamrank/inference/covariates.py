@@ -130,10 +130,6 @@ class NormalUncertainty(ScoreUncertainty):
         """Return the normal approximation, which is what the ranking shows."""
         return self.estimate
 
-    def sandwich(self) -> Uncertainty:
-        """Say that there is none."""
-        raise ParameterError(f"{self.scores.model} has no sandwich; try kind='bootstrap'")
-
     def _draw(self, n: int, random_state: Any) -> FloatArray:
         return normal_draws(self.scores.scores, self.matrix, None, n, random_state)
 

@@ -106,10 +106,6 @@ class DrawnUncertainty(ScoreUncertainty):
         """Say that there is none."""
         raise ParameterError(f"{self.scores.model} draws from the posterior; try kind='posterior' or 'bootstrap'")
 
-    def sandwich(self) -> Uncertainty:
-        """Say that there is none."""
-        return self.information()
-
 
 class FamilyPredictor(LinkPredictor):
     """Votes follow the scores that their annotator has in mind, and are flipped with the annotator's probability."""

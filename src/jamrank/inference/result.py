@@ -15,7 +15,7 @@ A fitted model has it as ``model.result_``. Its public surface:
   ``discrimination_interval``, ``cluster_interval``.
 - ``result.uncertainty``: ``estimate`` (:class:`~jamrank.inference.Uncertainty`: ``score_se``, ``score_low``,
   ``score_high``, ``rank_low``, ``rank_high``, ``kind``), ``bounds(level)``, ``score_draws``, ``rank_draws``,
-  ``draw(n, random_state)``, ``rank_distribution()``, ``top(k)``, ``information()``, ``sandwich()``, ``rank``,
+  ``draw(n, random_state)``, ``rank_distribution()``, ``top(k)``, ``information()``, ``rank``,
   ``diagnostics``.
 - ``result.predictor``: ``posterior`` (of each pair), ``truth(left, right, features)``, ``vote(votes, features)``.
 - ``result.convergence``: ``n_iter``, ``n_passes``, ``converged``, ``log_likelihoods``, ``log_likelihood``, ``engine``
@@ -285,11 +285,9 @@ class RankingResult:
             return self.uncertainty.estimate
         if kind == "information":
             return self.uncertainty.information()
-        if kind == "sandwich":
-            return self.uncertainty.sandwich()
         if kind == "bootstrap":
             return bootstrap(self, at_least_one("n_resamples", n_resamples), random_state, by)
-        raise ParameterError(f"kind is {kind!r}; expected 'posterior', 'information', 'sandwich' or 'bootstrap'")
+        raise ParameterError(f"kind is {kind!r}; expected 'posterior', 'information' or 'bootstrap'")
 
     def coef_interval(self) -> FloatArray | None:
         """Return the 95 % interval of each weight, from low to high; None without weights, and for the hinge loss."""

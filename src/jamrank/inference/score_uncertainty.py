@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from jamrank.engines import MemoryEngine
 from jamrank.errors import ParameterError, UncertaintyWarning, warn
 from jamrank.inference.chain_diagnostics import ChainDiagnostics, diagnose
 from jamrank.inference.exchangeability import all_distinct, by_group
 from jamrank.inference.latent import N_DRAWS, LatentInference
 from jamrank.inference.posterior_draws import N_CHAINS
 from jamrank.inference.ranks import ranks
-from jamrank.inference.sandwich import pulls
 from jamrank.inference.scores import SAME_SCORE, Scores
 from jamrank.inference.uncertainty import (
     Uncertainty,
@@ -26,11 +24,8 @@ from jamrank.inference.uncertainty import (
     needs_links,
     normal_draws,
     pooled_quantiles,
-    sandwich,
 )
 from jamrank.inference.vote_summary import VoteSummary
-from jamrank.noise import NoNoise
-from jamrank.rows import ROWS_BY
 from jamrank.typing import FloatArray, IntArray
 
 
@@ -77,10 +72,6 @@ class ScoreUncertainty:
     def information(self) -> Uncertainty:
         """Return the normal approximation with the observed information."""
         raise ParameterError(f"{self.scores.model} has no likelihood, and so no information; try kind='bootstrap'")
-
-    def sandwich(self) -> Uncertainty:
-        """Return the normal approximation with the sandwich covariance, clustered by annotator."""
-        raise ParameterError(f"{self.scores.model} has no likelihood, and so no sandwich; try kind='bootstrap'")
 
     # -- draws ------------------------------------------------------------------------------------------------
 
@@ -254,24 +245,6 @@ class LatentUncertainty(ScoreUncertainty):
                 UncertaintyWarning,
             )
         return found
-
-    def sandwich(self) -> Uncertainty:
-        """Return the normal approximation with the sandwich covariance, clustered by annotator."""
-        self.votes.require()
-        observed, votes, settings = self.inference.observed, self.votes.in_memory, self.fit.settings
-        noise, point = self.fit.fitted.problem.noise, self.fit.fitted.point
-        if not noise.has_sandwich:
-            raise ParameterError("a sandwich needs one flip for each annotator or none; try kind='bootstrap'")
-        if observed is None or votes is None or self.scores.features is not None or self.votes.gold is not None:
-            raise ParameterError("a sandwich needs votes in memory, no features or gold, and not too many items")
-        flips = len(point.params) > 0
-        rows = ROWS_BY[settings.unit if flips else "vote"](votes, settings.n_jobs)
-        certain = noise if flips else NoNoise(rows.n_confusion_groups)
-        rates = point.rates if flips else np.empty(0)
-        engine = MemoryEngine(rows, settings.n_jobs)
-        pull = pulls(engine, point.scores, certain.log_emission(point.params), rates)
-        kept = np.concatenate([np.ones(len(point.theta), np.bool_), observed.inside])
-        return sandwich(self.scores.scores, observed.matrix, pull[:, kept])
 
 
 def as_level(value: Any) -> float:

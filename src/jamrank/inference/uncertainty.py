@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve
 
 from jamrank.engines import Links
 from jamrank.inference.ranks import ranks
@@ -38,7 +37,7 @@ class Uncertainty:
     score_low, score_high : ndarray
         Interval of each score.
     kind : str
-        The method: ``posterior``, ``information``, ``independent``, ``sandwich`` or ``bootstrap``.
+        The method: ``posterior``, ``information``, ``independent`` or ``bootstrap``.
     raised : float
         What was added to the diagonal of an information matrix that was not positive definite; 0 where none was.
     """
@@ -168,22 +167,6 @@ def normal_draws(
 ) -> FloatArray:
     """Draw scores from that normal."""
     return _normal(scores, _spread(scores, information, variances)[1], n, random_state)
-
-
-def sandwich(scores: FloatArray, information: FloatArray, pulls: FloatArray) -> Uncertainty:
-    """Return the sandwich estimate, with votes clustered.
-
-    scores: Where the posterior is highest.
-    information: Precision of scores and other parameters, scores first.
-    pulls, of shape (clusters, parameters): Contribution of each cluster's votes to the gradient.
-    """
-    pinned = information.copy()
-    pinned[: len(scores), : len(scores)] += 1.0 / len(scores)
-    factor = factored(pinned)
-    own = cho_solve((factor.lower, True), pulls.T)[: len(scores)]
-    own = (own - own.mean(axis=0)) * np.sqrt(len(pulls) / max(len(pulls) - 1, 1))
-    se = np.sqrt((own**2).sum(axis=1))
-    return Uncertainty.of_normal(scores, se, _normal(scores, own, _DRAWS, 0), "sandwich", factor.raised)
 
 
 def _order(scores: FloatArray) -> IntArray:

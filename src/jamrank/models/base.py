@@ -325,12 +325,10 @@ class RankingModel(Parameters):
 
         Parameters
         ----------
-        kind : {"posterior", "information", "sandwich", "bootstrap"}
+        kind : {"posterior", "information", "bootstrap"}
             ``posterior``: draws from the posterior; if votes are few enough, ``ranking_`` shows these.
             ``information``: a normal approximation with the observed information of scores and noise; otherwise
-            ``ranking_`` shows these. ``sandwich``: the same with a covariance clustered by annotator, for votes of an
-            annotator that are dependent. ``bootstrap``: refits to annotators or questions drawn with
-            replacement.
+            ``ranking_`` shows these. ``bootstrap``: refits to annotators or questions drawn with replacement.
         n_resamples : int
             Refits of the bootstrap.
         random_state : int, Generator or None

@@ -85,8 +85,6 @@ class Noise(ABC):
     """Whether it has ``complete_information`` and ``loglik_jacobian``; without them gradients are differenced."""
     can_draw: ClassVar[bool] = True
     """Whether its posterior can be sampled: not if parameters share a scale with the scores."""
-    has_sandwich: ClassVar[bool] = False
-    """Whether it has a sandwich estimator: one flip for each confusion group, or none."""
     integrable: ClassVar[bool] = False
     """Whether flips can be fitted with the scores integrated out: a :class:`jamrank.noise.Flip`."""
     n_shared: int = 0

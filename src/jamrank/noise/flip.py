@@ -37,7 +37,6 @@ class Flip(Noise):
     """
 
     closed_form: ClassVar[bool] = True
-    has_sandwich: ClassVar[bool] = True
     integrable: ClassVar[bool] = True
 
     def __init__(

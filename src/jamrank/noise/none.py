@@ -66,7 +66,6 @@ class NoNoise(FixedNoise):
     """Every vote reports the truth of its own row, so rows must be single votes."""
 
     flip_kind: ClassVar[FlipKind] = "counted"
-    has_sandwich: ClassVar[bool] = True
 
     def __init__(self, n_confusion_groups: int) -> None:
         certain = np.where(np.eye(2, dtype=bool), 0.0, -np.inf)
