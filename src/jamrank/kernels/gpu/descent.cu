@@ -53,8 +53,8 @@ descend(Long items, Long* __restrict__ product, double* __restrict__ direction, 
             residual[k] -= alpha * (static_cast<double>(product[k]) * unit + precision[k] * direction[k]);
         }
     }
-    // rho is the sum of residual times z, as in memory: sums that are equal but for rounding have led fits, whose last steps
-    // are no longer than rounding, to other ends.
+    // In the order of conjugate_gradients: with fewer loops and another order of sums, a fit to white wine ended an iteration
+    // earlier than in memory, 1.5e-5 away.
     double shared = 0.0;
 #pragma unroll 4
     for (Long k = from; k < items; k += step) shared += share[k] * residual[k];
