@@ -1,24 +1,20 @@
 // Conjugate gradients, all of a step but the product with the curvature, by one block. What is done is said plainly by
 // conjugate_gradients in jamrank/fitting/newton.py.
 
-// Two sums, or largest numbers, over a block of 32 warps, for all of its threads, in an order that does not change.
+// Sums, or largest numbers, over a block, for all of its threads, in an order that does not change.
 template <bool kLargest>
-__device__ double2 over_warp(double2 value) {
+__device__ double over_block(double value) {
+    __shared__ double by_warp[32];
     for (int step = 16; step; step /= 2) {
-        const double one = __shfl_xor_sync(kFull, value.x, step), other = __shfl_xor_sync(kFull, value.y, step);
-        value.x = kLargest ? fmax(value.x, one) : value.x + one;
-        value.y = kLargest ? fmax(value.y, other) : value.y + other;
+        const double other = __shfl_xor_sync(kFull, value, step);
+        value = kLargest ? fmax(value, other) : value + other;
     }
-    return value;
-}
-template <bool kLargest>
-__device__ double2 over_block(double2 value) {
-    __shared__ double2 by_warp[32];
-    value = over_warp<kLargest>(value);
     __syncthreads();
     if (threadIdx.x % 32 == 0) by_warp[threadIdx.x / 32] = value;
     __syncthreads();
-    return over_warp<kLargest>(by_warp[threadIdx.x % 32]);
+    double all = by_warp[0];
+    for (int warp = 1; warp < blockDim.x / 32; ++warp) all = kLargest ? fmax(all, by_warp[warp]) : all + by_warp[warp];
+    return all;
 }
 
 // The power of two that turns a product into integers: see _scale in jamrank/engines/gpu.py.
@@ -40,48 +36,48 @@ descend(Long items, Long* __restrict__ product, double* __restrict__ direction, 
     // The scale is a power of two, so that its inverse is exact.
     const double unit = 1.0 / state[0], before = state[2], held = state[5];
     if (state[1] != 0.0) return;
-    double alpha = 0.0;
     if (!first) {
         double bend = 0.0;
 #pragma unroll 4
         for (Long k = from; k < items; k += step)
             bend += direction[k] * (static_cast<double>(product[k]) * unit + precision[k] * direction[k]);
-        bend = over_block<false>({bend, 0.0}).x;
+        bend = over_block<false>(bend);
         if (bend <= 0.0) {
             if (from == 0) state[1] = 1.0;
             return;
         }
-        alpha = before / bend;
-    }
-    // What the preconditioner makes of the residual r is z = inverse r + share (share r) / held.
-    double2 sums{0.0, 0.0};
+        const double alpha = before / bend;
 #pragma unroll 4
-    for (Long k = from; k < items; k += step) {
-        double left = residual[k];
-        if (!first) {
+        for (Long k = from; k < items; k += step) {
             solution[k] += alpha * direction[k];
-            left -= alpha * (static_cast<double>(product[k]) * unit + precision[k] * direction[k]);
-            residual[k] = left;
+            residual[k] -= alpha * (static_cast<double>(product[k]) * unit + precision[k] * direction[k]);
         }
-        sums.x += share[k] * left;
-        sums.y += inverse[k] * left * left;
     }
-    sums = over_block<false>(sums);
-    const double shared = sums.x / held, rho = sums.y + sums.x * shared;
-    double2 ends{-1e300, -1e300};
+    // In the order of conjugate_gradients: with fewer loops and another order of sums, a fit to white wine ended an iteration
+    // earlier than in memory, 1.5e-5 away.
+    double shared = 0.0;
+#pragma unroll 4
+    for (Long k = from; k < items; k += step) shared += share[k] * residual[k];
+    shared = over_block<false>(shared) / held;
+    double rho = 0.0;
+#pragma unroll 4
+    for (Long k = from; k < items; k += step) rho += residual[k] * (inverse[k] * residual[k] + share[k] * shared);
+    rho = over_block<false>(rho);
+    double high = -1e300, low = -1e300;
 #pragma unroll 4
     for (Long k = from; k < items; k += step) {
         const double z = inverse[k] * residual[k] + share[k] * shared;
         const double next = first ? z : z + rho / before * direction[k];
         direction[k] = next;
         product[k] = 0;
-        ends.x = fmax(ends.x, next);
-        ends.y = fmax(ends.y, -next);
+        high = fmax(high, next);
+        low = fmax(low, -next);
     }
-    ends = over_block<true>(ends);
+    high = over_block<true>(high);
+    low = over_block<true>(low);
     if (from != 0) return;
     const double enough = first ? state[3] * state[3] * rho : state[3];
-    state[0] = scale_of(state[4] * (ends.x + ends.y));
+    state[0] = scale_of(state[4] * (high + low));
     state[1] = rho <= enough;
     state[2] = rho;
     state[3] = enough;
