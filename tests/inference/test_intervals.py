@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import expit
 
 import jamrank as jr
 from jamrank.engines import MemoryEngine
@@ -304,3 +305,34 @@ def test_items_with_one_score_that_votes_tell_apart_are_left_as_they_are():
     model = jr.BradleyTerry().fit(jr.Comparisons.from_arrays(left, right, ["x"] * len(rows), np.ones(len(rows))))
     np.testing.assert_allclose(model.scores_, 0.0, atol=1e-12)
     assert model.result_.uncertainty.exchangeable.tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
+
+
+def test_many_votes_on_few_items_leave_the_level_of_flips_open():
+    # Near margins of 0, larger scores with larger flips predict the same votes: chains must cover both ends.
+    rng, flips = np.random.default_rng(7), np.array([0.05, 0.1, 0.2])
+    scores, first = np.array([-0.3, 0.0, 0.1, 0.2]), rng.integers(4, size=12_000)
+    second, who = (first + rng.integers(1, 4, size=12_000)) % 4, rng.integers(3, size=12_000)
+    truth = rng.random(12_000) < expit(scores[first] - scores[second])
+    votes = jr.Comparisons.from_arrays(first, second, who, (truth ^ (rng.random(12_000) < flips[who])).astype(int))
+    fitted = jr.CrowdBT(n_jobs=1).fit(votes)
+    found = fitted.annotators_.sort("annotator")
+    assert (found["flip_low"].to_numpy() < flips + 0.01).all() and (flips < found["flip_high"].to_numpy()).all()
+    assert (found["flip_high"] - found["flip_low"]).min() > 0.2
+    assert fitted.result_.uncertainty.diagnostics.rhat < 1.25
+
+
+def test_jumps_leave_a_distribution_as_it_is():
+    # Two independent standard normals, of which the first is multiplied and the second divided by a factor.
+    def jump(x, factor):
+        return np.array([factor * x[0], x[1] / factor]), 0.0
+
+    def density(x):
+        return -0.5 * float(x @ x), -x
+
+    draws, _ = sample(density, np.ones(2), np.eye(2), 3000, np.random.default_rng(0), jump=jump)
+    assert draws.mean(axis=0) == pytest.approx([0, 0], abs=0.08)
+    assert draws.std(axis=0) == pytest.approx([1, 1], abs=0.08)
+    lopsided, _ = sample(
+        density, np.ones(1), np.eye(1), 3000, np.random.default_rng(0), jump=lambda x, c: (c * x, float(np.log(c)))
+    )
+    assert lopsided.std() == pytest.approx(1, abs=0.08)

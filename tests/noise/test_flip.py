@@ -261,3 +261,16 @@ def test_the_spread_that_is_a_fixed_point_maximises_the_marginal_likelihood(n, s
         return (np.log(own) + estimates**2 / own).sum() + 2.0 * (log_variance + np.exp(-log_variance))
 
     assert np.log(variance) == pytest.approx(minimize_scalar(loss, bounds=(-8, 4), method="bounded").x, abs=1e-3)
+
+
+def test_rescaled_flips_keep_close_votes_and_know_their_jacobian():
+    noise, params = Flip(np.ones((3, 2))), np.array([-2.0, -0.5, 0.8])
+    moved, log_jacobian = noise.rescaled(params, 1.3)
+    margin = 1e-4
+    before, after = (r + (1 - 2 * r) * expit(m) for r, m in ((expit(params), margin), (expit(moved), 1.3 * margin)))
+    np.testing.assert_allclose(after - 0.5, before - 0.5, rtol=1e-6)
+    step = 1e-6
+    slopes = (noise.rescaled(params + step, 1.3)[0] - noise.rescaled(params - step, 1.3)[0]) / (2 * step)
+    assert log_jacobian == pytest.approx(np.log(slopes).sum())
+    assert noise.rescaled(moved, 1 / 1.3)[0] == pytest.approx(params)
+    assert noise.rescaled(params, 0.1) is None  # an annotator cannot be better than always right

@@ -11,6 +11,7 @@ import numpy as np
 
 from jamrank.engines import Engine
 from jamrank.fitting.em import Problem
+from jamrank.inference.chain_diagnostics import diagnose
 from jamrank.inference.information import observed_information
 from jamrank.linalg.blas import blas_threads
 from jamrank.linalg.joint_information import factored
@@ -19,6 +20,8 @@ from jamrank.scorers import ObjectScorer
 from jamrank.typing import FloatArray, IntArray
 
 Density = Callable[[FloatArray], tuple[float, FloatArray]]
+# A point on the other side of a jump by a factor, and the logarithm of the Jacobian; None if there is none.
+Jump = Callable[[FloatArray, float], tuple[FloatArray, float] | None]
 
 # A chain takes thousands of passes: beyond these sizes the normal approximation is used, and is accurate.
 _MOST_VOTES, _MOST_PARAMETERS = 100_000, 1000
@@ -33,6 +36,10 @@ _TRAJECTORY = 1.6
 _MOST_STEPS = 16
 # In units of the scores' prior precision: a lower bound on the information for the length of steps.
 _LEAST_CURVED = 0.5
+# R-hat beyond which chains are drawn again with jumps, their number in a step, and the scale of their log factors.
+_DISAGREE, _JUMPS, _JUMP_SCALE = 1.1, 8, 0.5
+# With fewer draws R-hat is too uncertain.
+_FEW_DRAWS = 100
 _SAME = 9  # decimals in which exchangeable parameters agree
 
 
@@ -145,20 +152,35 @@ class Posterior:
         with blas_threads(len(self.theta) + len(self.params)):
             return self._draw(n, random_state)
 
+    def _jump(self, x: FloatArray, factor: float) -> tuple[FloatArray, float] | None:
+        """Return larger scores with larger flips, or smaller with smaller, which predict close votes alike."""
+        theta, params = self._split(x)
+        moved = self.noise.rescaled(params, factor)
+        if moved is None:
+            return None
+        return self._joined(factor * theta, moved[0]), len(theta) * float(np.log(factor)) + moved[1]
+
     def _draw(self, n: int, random_state: Any) -> Draws:
+        found = self._chains(n, random_state, None)
+        agree = n < _FEW_DRAWS or diagnose(found.scores, N_CHAINS).rhat <= _DISAGREE
+        if agree or self.noise.rescaled(self.params, 1.0) is None:
+            return found
+        return self._chains(n, random_state, self._jump)
+
+    def _chains(self, n: int, random_state: Any, jump: Jump | None) -> Draws:
         rng = np.random.default_rng(random_state)
         x = self._joined(self.theta, self.params)
-        warm, step = sample(self.density, x, self._spread(x), _WARM_UP, rng, learn=True)
+        warm, step = sample(self.density, x, self._spread(x), _WARM_UP, rng, learn=True, jump=jump)
         settled = warm[_WARM_UP // 4 :]
         spread = self._stretched(self._spread(settled.mean(axis=0)), settled)
-        warm, step = sample(self.density, warm[-1], spread, _AFTER, rng, learn=True, step=step)
+        warm, step = sample(self.density, warm[-1], spread, _AFTER, rng, learn=True, step=step, jump=jump)
         # Chains start at draws of the warm-up that are far apart in time.
         starts = [warm[-1], *(settled[(k * len(settled)) // (N_CHAINS - 1)] for k in range(N_CHAINS - 1))]
         length = -(-n // N_CHAINS)
         chains = []
         for k, begin in enumerate(starts):
             n_own = length + (_BURN_IN if k else 0)
-            own, _ = sample(self.density, begin, spread, n_own, rng, step=step)
+            own, _ = sample(self.density, begin, spread, n_own, rng, step=step, jump=jump)
             chains.append(own[-length:])
         # Interleaved, so that the first draws include all chains.
         kept = np.stack(chains, axis=1).reshape(N_CHAINS * length, -1)[:n]
@@ -194,6 +216,7 @@ def sample(
     *,
     learn: bool = False,
     step: float = 0.4,
+    jump: Jump | None = None,
 ) -> tuple[FloatArray, float]:
     """Draw from a density by Hamiltonian Monte Carlo.
 
@@ -203,6 +226,7 @@ def sample(
     n: Length of the chain.
     learn: Whether to adapt the step size; draws made meanwhile must be discarded.
     step: Step size, or its initial value.
+    jump: Where the density is high again; tried after every draw.
     Returns draws, of shape (n, parameters), step.
     """
     value, slope = density(x)
@@ -224,5 +248,25 @@ def sample(
             log_step += (accepted - _WANTED_ACCEPTANCE) / (i + 5) ** 0.6
         if rng.random() < accepted:
             x, value, pull = y, new_value, new_pull
+        for _ in range(_JUMPS if jump is not None else 0):
+            x, value, pull = _jumped(density, jump, (x, value, pull), spread, rng)
         draws[i] = x
     return draws, float(np.exp(log_step))
+
+
+def _jumped(
+    density: Density,
+    jump: Jump | None,
+    here: tuple[FloatArray, float, FloatArray],
+    spread: FloatArray,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, float, FloatArray]:
+    """Return where a jump by a random factor leads, if it is accepted."""
+    factor = float(np.exp(_JUMP_SCALE * 10.0 ** (-1.5 * rng.random()) * rng.standard_normal()))
+    there = None if jump is None else jump(here[0], factor)
+    if there is None:
+        return here
+    value, slope = density(there[0])
+    if not np.log(max(rng.random(), 1e-300)) < value - here[1] + there[1]:
+        return here
+    return there[0], value, slope @ spread

@@ -124,6 +124,13 @@ class Noise(ABC):
         """
         return params
 
+    def rescaled(self, params: FloatArray, factor: float) -> tuple[FloatArray, float] | None:
+        """Return parameters with which scores times a factor predict close votes alike, and the log Jacobian.
+
+        None if there are none.
+        """
+        return None
+
     def unidentified_direction(self, params: FloatArray) -> FloatArray | None:
         """Return a direction of the parameters along which the likelihood does not change; None without one."""
         return None

@@ -20,6 +20,8 @@ _SURE = 1e-6
 _PSEUDO_LOGIT, _PSEUDO_SPREAD = float(np.log(0.5)), 1.5
 # So many of them keep estimates of a spread from collapsing where there are few annotators.
 PSEUDO_ANNOTATORS, _SMALLEST = 2.0, 1e-3
+# 1 - 2 flip of an annotator who never errs, nearly.
+_NEVER_ERRS = 1 - 1e-9
 
 
 class Flip(Noise):
@@ -147,6 +149,15 @@ class Flip(Noise):
     def sign_flipped(self, params: FloatArray) -> FloatArray:
         """Return 1 - flip for every confusion group."""
         return -params
+
+    def rescaled(self, params: FloatArray, factor: float) -> tuple[FloatArray, float] | None:
+        """Divide how far each flip is below one half: near a margin of 0, a vote depends on this times the margin."""
+        before = -np.tanh(0.5 * params)
+        after = before / factor
+        if max(np.abs(before).max(initial=0.0), np.abs(after).max(initial=0.0)) >= _NEVER_ERRS:
+            return None
+        stretch = np.log1p(-(before**2)) - np.log1p(-(after**2)) - np.log(factor)
+        return -2.0 * np.arctanh(after), float(stretch.sum())
 
     def warm_start(
         self, params: FloatArray, at: NDArray[np.intp], flip: FloatArray, traits: dict[str, FloatArray]
