@@ -31,7 +31,7 @@ def contradictions(examination: Examination) -> CheckResult:
     votes, found = examination.votes, examination.consistency
     names, repeated, both = votes.annotators, float(found.repeated.sum()), float(found.contradicted.sum())
     findings, twice = [], float(found.twice.sum())
-    if repeated >= _FEWEST_REPEATS:
+    if twice and repeated >= _FEWEST_REPEATS:
         agree = float(found.agreeing.sum()) / twice
         who = "Votes of the same annotator on the same pair" if names_annotators(names) else "Votes on the same pair"
         where = f"{many(repeated, 'pair')} with repeated votes"
