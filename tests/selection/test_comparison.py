@@ -257,7 +257,7 @@ def test_what_cannot_be_compared_is_refused():
     with pytest.raises(InputError, match="at least 10"):
         compare(jr.Comparisons.from_arrays(["a"], ["b"], [1], [1]))
     one_pair = jr.Comparisons.from_arrays(["a"] * 20, ["b"] * 20, np.arange(20), [1] * 20)
-    with pytest.raises(InputError, match="^20 decided votes, all on one pair"):
+    with pytest.raises(InputError, match=r"^20 decided votes, all on one pair"):
         compare(one_pair)
 
 
