@@ -395,6 +395,7 @@ def test_a_plan_reaches_its_target_and_costs_what_its_votes_cost(goal):
         ({"goal": "top-k", "k": 0}, "k is 0; expected a whole number"),
         ({"goal": "threshold"}, "threshold is None; expected a score, or one of the items"),
         ({"easy_share": 1.5}, "easy_share is 1.5"),
+        ({"repeats": "first"}, "repeats is 'first'"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(given, match):

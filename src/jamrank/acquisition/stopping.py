@@ -167,7 +167,7 @@ def _only_new_pairs_open(belief: Belief, target: float, n_pairs: int) -> bool:
 
 
 def _groups(belief: Belief, n_pairs: int) -> str:
-    """Return a sentence on groups of items without a vote between them, which neither features nor questions explain."""
+    """Return a sentence on groups of items without a vote between them; none with features or nested questions."""
     n = len(belief.pool.items)
     if belief.has_features or n_pairs < n * (n - 1) // 2:
         return ""
@@ -177,8 +177,8 @@ def _groups(belief: Belief, n_pairs: int) -> str:
     if several < 2:
         return ""
     return (
-        f" The items form {several:,} groups without a vote between them: only votes on pairs from two groups tell how "
-        "the groups compare."
+        f" The items form {several:,} groups without a vote between them: only votes on pairs from two groups tell "
+        "how the groups compare."
     )
 
 

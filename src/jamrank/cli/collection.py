@@ -56,8 +56,8 @@ def collection_options(command: Command) -> Command:
         click.option(
             "--repeats",
             is_flag=True,
-            help="Ask annotators the same comparison again. Without it, only where nothing else is left to ask and VOTES "
-            "have repeated votes or name no annotators.",
+            help="Ask annotators the same comparison again. Without it, only where nothing else is left to ask and "
+            "VOTES have repeated votes or name no annotators.",
         ),
         click.option("--budget", type=FINITE, help="Budget, in the unit of the costs."),
         click.option(
