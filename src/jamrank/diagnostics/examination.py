@@ -103,8 +103,6 @@ class Examination:
         if np.count_nonzero(self.votes.annotator_decided) < 2:
             return _quick_fit(BradleyTerry(), self.votes)
         by_vote = _quick_fit(CrowdBT(), self.votes)
-        if self.no_new_pairs and not self.votes.has_questions:  # the truths of all pairs are the order
-            return by_vote
         # One truth per pair only where that makes repeated votes more probable than one per vote.
         repeated = bool((self.votes.pair_weight > 1).any())
         return self._by_pair if repeated and _likelihood(self._by_pair) > _likelihood(by_vote) else by_vote

@@ -21,6 +21,9 @@ def planning(examination: Examination) -> CheckResult:
         return CheckResult()
     accuracy = expected_accuracy(scores, se, variance)
     more = more_votes(scores, se, variance, examination.n_decided, target)
+    where = _where(examination)
+    if more != 0 and where is None and examination.quick:  # another model may need fewer votes, or none
+        return CheckResult()
     by = f"By {examination.fit_name}"
     if examination.quick:
         by += " (jamrank fit selects a model for the votes and may differ)"
@@ -32,7 +35,7 @@ def planning(examination: Examination) -> CheckResult:
         level, sentence = "good", f"{sentence}, which meets the target ({in_percent(target, 0)})."
     elif more is None:
         sentence = f"{sentence}; {in_percent(target, 0)} cannot be reached with votes like these."
-    elif (where := _where(examination)) is None:
+    elif where is None:
         sentence, more = f"{sentence}.", None
     else:
         sentence = (
