@@ -92,7 +92,7 @@ def test_a_jury_in_a_matrix_is_judged_as_its_votes_one_by_one():
 def test_surplus_must_be_sure_and_more_than_a_trifle():
     sums = np.zeros((3, 8))
     sums[:, 0] = [100_000, 100, 100]
-    sums[:, 1] = [51_000, 65, 75]
+    sums[:, 1] = [51_000, 67, 75]
     sums[:, 2] = sums[:, 0] / 2
     sums[:, 3] = sums[:, 0] / 4
     sums[:, 4] = sums[:, 0]

@@ -35,7 +35,7 @@ _COIN, _AGAINST = 0.4, 2 / 3
 # A wider interval is too uncertain for a verdict.
 _TOO_WIDE = 0.5
 # Probability that any annotator of an unbiased crowd is called biased to a side or to ties.
-_FALSE_ALARM = 0.02
+_FALSE_ALARM = 0.005
 # Fewest votes for a verdict, and smallest surplus, as a share of them, that is reported as a bias.
 _LEAST_VOTES, _LEAST_LEAN, _LEAST_TIES = 10, 0.1, 0.2
 _ALWAYS = 0.96

@@ -10,7 +10,7 @@ from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.text import in_percent, many, number
 
 # Of fewer distinct votes, all may be there twice by chance.
-_FEWEST = 10
+_FEWEST = 20
 
 
 def uninformative(examination: Examination) -> CheckResult:
