@@ -31,8 +31,8 @@ def _render(report: Report) -> str:
     elif report.one_truth:
         text += (
             "The model assumes that all votes on a pair under one question are about one truth, so that more of them "
-            "cannot make its order certain: votes under new questions, or comparisons of these items with others, are "
-            "needed."
+            "cannot make its order certain: votes under new questions, or comparisons of these items with others, "
+            "are needed."
         )
     written = table(frame.iter_rows(named=True), columns, "Pairs of items, the most informative first")
     more = tag("code", "jamrank next VOTES --count 50 --out next.csv")
