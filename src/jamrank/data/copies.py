@@ -141,7 +141,8 @@ def _chance_by_agreement(total: FloatArray, count: FloatArray, copies: int) -> f
     skill, error = _squared_skill(said, count > 0, np.ones(len(total)))
     skill = min(skill + _SURE * error, 1.0)
     if (count[:, 0] > 1).any():
-        return max(((1 + skill) / 2) ** (len(total) * copies / 2), _chance_by_variance(total, count, copies))
+        by_skill = float(((1 + skill) / 2) ** (len(total) * copies / 2))
+        return max(by_skill, _chance_by_variance(total, count, copies))
     right = (1 + np.sqrt(skill)) / 2
     return float((right**copies + (1 - right) ** copies) ** len(total))
 
@@ -253,11 +254,11 @@ def _sums(votes: Comparisons, pairs: IntArray, first: int, aside: IntArray) -> t
     place[pairs] = np.arange(len(pairs))
     telling = (place[votes.vote_pair] >= 0) & (votes.vote_result != TIE) & (votes.vote_weight > 0)
     row, who = place[votes.vote_pair[telling]], votes.vote_annotator[telling].astype(np.int64)
-    count = np.bincount(who, minlength=votes.n_annotators)
-    count[aside] = 0
-    count[first] = 0
-    others = np.argsort(-count, kind="stable")[:_MOST_OTHERS]
-    chosen = np.concatenate([[first], others[count[others] >= _LEAST_COMMON]])
+    judged = np.bincount(who, minlength=votes.n_annotators)
+    judged[aside] = 0
+    judged[first] = 0
+    others = np.argsort(-judged, kind="stable")[:_MOST_OTHERS]
+    chosen = np.concatenate([[first], others[judged[others] >= _LEAST_COMMON]])
     column = np.full(votes.n_annotators, -1, dtype=np.int64)
     column[chosen] = np.arange(len(chosen))
     kept = column[who] >= 0
