@@ -283,9 +283,8 @@ def too_few(m: re.Match[str], c: Context) -> Found:
 
 
 def no_cycle(m: re.Match[str], c: Context) -> Found:
-    pairs = {
-        frozenset(pair) for pair in zip(*(c.drawn.frame[side].to_list() for side in ("left", "right")), strict=True)
-    }
+    ids = (c.votes.items[side].tolist() for side in (c.votes.pair_first, c.votes.pair_second))
+    pairs = {frozenset(pair) for pair in zip(*ids, strict=True)}
     groups = {item: {item} for item in c.drawn.scores}
     for a, b in map(tuple, pairs):
         if groups[str(a)] is groups[str(b)]:

@@ -67,6 +67,60 @@ def test_two_items_and_one_judge():
     assert repeating.next("judge") is not None
 
 
+def test_repeats_come_last_where_they_are_allowed_so():
+    votes = [("ann", "a", "b", "left"), ("ann", "a", "c", "left"), ("bob", "a", "b", "left")]
+    chooser = jr.Chooser(votes, repeats="last", random_state=0, explore=0.0)
+    asked = [(one.annotator, *sorted((one.left, one.right))) for one in chooser.batch(5)]
+    assert set(asked[:3]) == {("ann", "b", "c"), ("bob", "a", "c"), ("bob", "b", "c")}
+    assert len(asked) == 5
+    assert len(jr.Chooser(votes, random_state=0).batch(5)) == 3
+
+
+def test_pairs_without_a_vote_keep_it_going():
+    decided = [(who, "tea", other, "left") for who in ("ann", "bob") for other in ("milk", "cola")] * 10
+    chooser = jr.Chooser(decided, random_state=0, explore=0.0)
+    status = chooser.status()
+    assert status.state == "go" and status.votes_needed is None
+    assert "votes on other pairs are needed" in status.reason
+    (asked,) = chooser.batch(1)
+    assert {asked.left, asked.right} == {"milk", "cola"}
+    chooser.tell([("ann", "cola", "milk", "left"), ("bob", "cola", "milk", "left")] * 4)
+    assert chooser.status().state == "reached"
+
+
+def test_groups_without_a_vote_between_them_are_named():
+    crowd = Crowd()
+    groups = [ITEMS[:5], ITEMS[5:]]
+    votes = [
+        crowd.answer(jr.Assignment(who, left, right, None, 0, 0, "", ""))
+        for who in ANNOTATORS for group in groups for left in group for right in group if left < right
+    ]  # fmt: skip
+    chooser = jr.Chooser(votes, random_state=0)
+    assert "2 groups without a vote between them" in chooser.status().reason
+    chooser.tell([("ann", "i0", "i9", "left")])
+    assert "groups" not in chooser.status().reason
+
+
+def test_items_without_any_vote_and_items_of_other_questions_are_no_groups():
+    votes = [("ann", "a", "b", "left", "p"), ("ann", "c", "d", "left", "q")]
+    assert "groups" not in jr.Chooser(votes, random_state=0).status().reason
+    assert "groups" not in jr.Chooser([row[:4] for row in votes[:1]], items=["e", "f"]).status().reason
+
+
+def test_a_vote_on_a_known_order_says_what_it_is_for():
+    rng = np.random.default_rng(0)
+    levels = dict(zip("abcd", (2.5, 2.0, 0.0, 0.0), strict=True))
+    votes = [
+        ("ann", "base", item, "right" if rng.random() < expit(level) else "left")
+        for item, level in levels.items() for _ in range(60)
+    ]  # fmt: skip
+    chooser = jr.Chooser(votes, random_state=0, explore=0.0, repeats=True)
+    reasons = [one.why for one in chooser.batch(12)]
+    known = [why for why in reasons if why.endswith(("95 %", "96 %", "97 %", "98 %", "99 %", "100 %"))]
+    assert known and all(why.startswith(("for the order of others", "to learn how reliable ann")) for why in known)
+    assert any(why.startswith("most information on the goal") for why in reasons)
+
+
 def test_votes_that_are_all_ties_leave_it_going():
     chooser = jr.Chooser([("ann", "a", "b", "tie"), ("bob", "b", "c", "tie")], random_state=0)
     assert chooser.status().state == "go"
@@ -341,6 +395,7 @@ def test_a_plan_reaches_its_target_and_costs_what_its_votes_cost(goal):
         ({"goal": "top-k", "k": 0}, "k is 0; expected a whole number"),
         ({"goal": "threshold"}, "threshold is None; expected a score, or one of the items"),
         ({"easy_share": 1.5}, "easy_share is 1.5"),
+        ({"repeats": "first"}, "repeats is 'first'"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(given, match):

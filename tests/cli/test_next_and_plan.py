@@ -90,6 +90,24 @@ def test_coins_are_futile(tmp_path):
     assert result.exit_code == 11, result.output
 
 
+def test_nothing_left_to_ask_is_said_and_repeats_are_an_option(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text("annotator,left,right,winner\nann,tea,milk,left\n")
+    result = call("next", path)
+    assert result.exit_code == 0 and "No pair is left to ask" in result.output and "--repeats" in result.output
+    assert "Ask next" in call("next", path, "--repeats").output
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["left,right,winner\ntea,milk,tie\n", "annotator,left,right,winner\n" + "ann,tea,milk,left\nann,milk,tea,left\n"],
+)
+def test_votes_that_repeat_or_name_nobody_are_asked_again(text, tmp_path):
+    (tmp_path / "votes.csv").write_text(text)
+    result = call("next", tmp_path / "votes.csv")
+    assert result.exit_code == 0 and "Ask next" in result.output
+
+
 def test_plan_says_how_many_votes_and_draws_them(votes, tmp_path):
     picture = tmp_path / "plan.svg"
     result = call("plan", votes, "--runs", 3, "--most", 200, "--target", 0.12, "--picture", picture, "--budget", 100)

@@ -42,3 +42,23 @@ def test_the_number_of_votes_predicted_is_enough_in_simulation():
         drawn = draw(800 + int(np.mean(wanted)), seed)
         found.append(jr.CrowdBT(tol=1e-3).fit(drawn.votes).score(drawn.scores, by="scores"))
     assert np.mean(found) == pytest.approx(target, abs=0.03)
+
+
+def plan_of(votes, **given):
+    return next(one.sentence for one in jr.check(votes, **given).findings if one.about == "planning")
+
+
+def test_unanimous_votes_on_all_pairs_need_no_more():
+    rows = [(left, right, who) for who in "xyz" for left, right in ("ab", "ac", "bc")] * 8
+    votes = jr.Comparisons.from_arrays(*zip(*rows, strict=True), [1.0] * len(rows))
+    assert not any("more votes" in one.sentence for one in jr.check(votes).findings)
+    assert "meets the target" in plan_of(votes, model=jr.CrowdBT().fit(votes))
+
+
+def test_new_pairs_and_questions_are_advised_only_where_there_are_some():
+    drawn = jr.simulate(n_items=5, n_annotators=4, n_votes=200, truth="pair", random_state=0).votes
+    assert drawn.n_pairs == 10
+    sentence = plan_of(drawn, model=jr.JAM().fit(drawn), target=0.999)
+    assert "new" not in sentence and "more votes" not in sentence
+    drawn = jr.simulate(n_items=20, n_annotators=4, n_votes=100, truth="pair", random_state=0).votes
+    assert plan_of(drawn, model=jr.JAM().fit(drawn)).endswith("more votes like these, on new pairs.")

@@ -52,6 +52,11 @@ class Belief:
         self.tie = np.empty(0)
         self.grow()
 
+    @property
+    def has_features(self) -> bool:
+        """Whether scores depend on features."""
+        return self._features is not None
+
     def grow(self) -> None:
         """Add new items and annotators."""
         new = len(self.pool.items) - len(self.scores.mean)

@@ -71,8 +71,9 @@ class Chooser:
         Gold pairs, as in ``fit``: they determine the orientation.
     trusted : iterable, optional
         Annotators known to be reliable, who determine it too.
-    repeats : bool
+    repeats : bool or "last"
         Whether an annotator may be asked the same comparison again; a deterministic judge would only repeat itself.
+        ``"last"``: only where nothing else is left to ask.
     """
 
     def __init__(
@@ -97,21 +98,23 @@ class Chooser:
         questions: Any = None,
         gold: Any = None,
         trusted: Iterable[Any] = (),
-        repeats: bool = False,
+        repeats: bool | str = False,
     ) -> None:
         _one_of("goal", goal, GOALS)
         _one_of("strategy", strategy, STRATEGIES)
         for name, value in (("easy_share", easy_share), ("explore", explore), ("target", target)):
             if not 0 <= value < 1:
                 raise ParameterError(f"{name} is {value!r}; expected a share, at least 0 and below 1")
+        if repeats not in (False, True, "last"):
+            raise ParameterError(f"repeats is {repeats!r}; expected True, False or 'last'")
         self.strategy, self.easy_share, self.target, self.budget = strategy, easy_share, target, budget
         self.explore = explore if strategy not in ("random", "swiss") else 0.0
-        self.share_cap = share_cap
+        self.share_cap, self._repeats_last = share_cap, repeats == "last"
         self.trusted = frozenset(trusted)
         self._rng = np.random.default_rng(random_state)
         votes, new_model = _opened(votes_or_model)
         self._pool = VotePool()
-        self._desk = Desk(self._pool, costs, capacity, repeats, questions)
+        self._desk = Desk(self._pool, costs, capacity, repeats is True, questions)
         known = [*read_votes(votes)] if votes is not None else []
         for name in items or ():
             self._pool.items.code(name)
@@ -239,6 +242,7 @@ class Chooser:
             cost=self._desk.spent(),
             usual_cost=self._desk.usual_cost(),
             budget=self.budget,
+            n_pairs=self._desk.n_pairs(),
             sign_settled=self._gold or bool(self.trusted & set(self._pool.annotators.names)),
         )
 
@@ -350,8 +354,15 @@ class Chooser:
         if not len(annotators):
             return None
         view = self._view(annotators)
-        picked = pick(view, STRATEGIES[self.strategy], self._desk, self.strategy, self.explore, self.easy_share)
+        picked = self._pick(view)
+        if picked is None and self._repeats_last:
+            self._desk.repeats = True
+            picked = self._pick(view)
+            self._desk.repeats = False
         return None if picked is None else self._hand_out(view, picked)
+
+    def _pick(self, view: View) -> Picked | None:
+        return pick(view, STRATEGIES[self.strategy], self._desk, self.strategy, self.explore, self.easy_share)
 
     def _view(self, annotators: IntArray) -> View:
         belief = self._expected()

@@ -30,7 +30,7 @@ class Desk:
     """
 
     def __init__(self, pool: VotePool, costs: Any, capacity: Any, repeats: bool, questions: Any) -> None:
-        self.pool, self._costs, self._capacity, self._repeats = pool, costs, capacity, repeats
+        self.pool, self._costs, self._capacity, self.repeats = pool, costs, capacity, repeats
         self._question_of: dict[Any, Any] = dict(questions) if isinstance(questions, Mapping) else {}
         # A list of questions means that every item has content for each of them.
         self._crossed = questions is not None and not isinstance(questions, Mapping)
@@ -179,13 +179,19 @@ class Desk:
 
     def _exhausted(self, who: int) -> IntArray:
         """Return the pairs of which an annotator was asked all questions."""
-        if self._repeats:
+        if self.repeats:
             return np.empty((0, 2), np.int64)
         if who not in self._done:
             most = self._questions_a_pair()
             done = [pair for pair, asked in self._asked[who].items() if len(asked) >= most]
             self._done[who] = np.array(done, dtype=np.int64).reshape(-1, 2)
         return self._done[who]
+
+    def n_pairs(self) -> int:
+        """Return the number of pairs that can be asked."""
+        items = range(len(self.pool.items))
+        sizes = Counter(self._own_question(item) if self._nested() else None for item in items).values()
+        return sum(size * (size - 1) // 2 for size in sizes)
 
     def askable(self, first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
         """Leave out pairs of items that belong to different questions."""
@@ -224,7 +230,7 @@ class Desk:
             return None
         pair = _pair(left, right)
         names = self.pool.questions.names
-        free = [name for name in names if self._repeats or name not in self._asked[who][pair]] or names
+        free = [name for name in names if self.repeats or name not in self._asked[who][pair]] or names
         fewest = min(self._question_votes[pair, name] for name in free)
         best = [name for name in free if self._question_votes[pair, name] == fewest]
         return best[int(rng.integers(len(best)))]

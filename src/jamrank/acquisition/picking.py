@@ -18,6 +18,9 @@ _EASY = 0.95
 _SAME = 1e-9
 # Smallest weight of a well-known annotator in random draws.
 _LEAST_DOUBT = 0.02
+# What a vote on a pair is for, other than the order of the pair.
+_LEARNING = "to learn how reliable {annotator} is; current probability of the order {sure}"
+_PLACING = "for the order of others: how far apart these two are; current probability of their own order {sure}"
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,15 @@ def pick(
     by_lot = explore * _lots(view)[row[at]] / max(int(desk.free(view, everything, row[[at]]).sum()), 1)
     chance = (1 - easy_share) * ((1 - explore) / len(row) + float(by_lot))
     gain = float(value[row[at], column[at]] * view.cost[row[at]])
-    why = proposals.why.replace("{sure}", in_percent(_sureness(view, np.array([pair]))[0], 0))
+    why = _reason(proposals, int(row[at]), int(column[at]), float(_sureness(view, np.array([pair]))[0]))
     return Picked(who, int(view.first[pair]), int(view.second[pair]), gain, chance, name, why)
+
+
+def _reason(proposals: Proposals, row: int, column: int, sure: float) -> str:
+    why = proposals.why
+    if proposals.learning is not None and (proposals.learning[row, column] or sure >= _EASY):
+        why = _LEARNING if proposals.learning[row, column] else _PLACING
+    return why.replace("{sure}", in_percent(sure, 0))
 
 
 def _draw(view: View, desk: Desk, pairs: IntArray, share: float, name: str, why: str) -> Picked | None:

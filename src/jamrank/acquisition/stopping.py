@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr
 
 from jamrank.acquisition.belief import Belief
@@ -16,7 +18,7 @@ from jamrank.acquisition.scores import GaussianScores
 from jamrank.diagnostics.planning import some_pairs
 from jamrank.diagnostics.sign import orientation
 from jamrank.text import in_percent, many
-from jamrank.typing import FloatArray
+from jamrank.typing import FloatArray, IntArray
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
@@ -100,9 +102,13 @@ def assess(
     cost: float,
     usual_cost: float,
     budget: float | None,
+    n_pairs: int,
     sign_settled: bool,
 ) -> Status:
-    """Return the status of a collection."""
+    """Return the status of a collection.
+
+    n_pairs: How many pairs can be asked.
+    """
     votes = float(belief.pool.weight.sum())
     asked = questions_of(belief.scores, goal, belief.prior_variance)
     error = _verdict_error(belief) if goal.name == "verdicts" else projected_error(asked)
@@ -112,19 +118,25 @@ def assess(
     needed = _votes_needed(asked, votes, target, error) if goal.name != "verdicts" else None
     needed = 0.0 if error <= target else needed
     price = None if needed is None else needed * usual_cost
-    state, reason = _state(belief, goal, error, target, needed, votes, cost, price, budget, sign_open)
+    far = goal.name != "verdicts" and (price is None or price > _TIMES_AGAIN * max(cost, 1e-12))
+    elsewhere = far and error > target and _only_new_pairs_open(belief, target, n_pairs)
+    if elsewhere:  # votes like the present ones are not what is needed
+        needed, price, far = None, None, False
+    state, reason = _state(belief, error, target, needed, votes, cost, far, budget, sign_open)
+    if elsewhere and state == "go":
+        reason += " The pairs compared so far are decided; votes on other pairs are needed."
+    reason += _groups(belief, n_pairs)
     return Status(state, reason, error, needed, price, sign_open, votes, cost)
 
 
 def _state(
     belief: Belief,
-    goal: Goal,
     error: float,
     target: float,
     needed: float | None,
     votes: float,
     cost: float,
-    price: float | None,
+    far: bool,
     budget: float | None,
     sign_open: bool,
 ) -> tuple[str, str]:
@@ -134,7 +146,6 @@ def _state(
     if budget is not None and cost >= budget:
         return "budget spent", f"The budget of {budget:g} is spent: {figures}."
     enough = votes >= _ENOUGH_AN_ITEM * len(belief.pool.items)
-    far = goal.name != "verdicts" and (price is None or price > _TIMES_AGAIN * max(cost, 1e-12))
     if enough and far and error > target:
         return "futile", f"More votes like these will not reach the target: {figures}."
     if sign_open:
@@ -144,6 +155,39 @@ def _state(
         )
     more = "" if needed is None else f"; about {many(max(round(needed), 1), 'more vote')}"
     return "go", f"{figures[0].upper()}{figures[1:]}{more}."
+
+
+def _only_new_pairs_open(belief: Belief, target: float, n_pairs: int) -> bool:
+    """Say whether the pairs with votes meet the target, and there are pairs without."""
+    first, second = _compared(belief)
+    if not 0 < len(first) < n_pairs:
+        return False
+    mean, variance = belief.scores.margin(first, second)
+    return float(ndtr(-np.abs(mean) / np.sqrt(variance)).mean()) <= target
+
+
+def _groups(belief: Belief, n_pairs: int) -> str:
+    """Return a sentence on groups of items without a vote between them; none with features or nested questions."""
+    n = len(belief.pool.items)
+    if belief.has_features or n_pairs < n * (n - 1) // 2:
+        return ""
+    first, second = _compared(belief)
+    group = connected_components(csr_array((np.ones(len(first)), (first, second)), (n, n)), directed=False)[1]
+    several = len(np.unique(group[first]))
+    if several < 2:
+        return ""
+    return (
+        f" The items form {several:,} groups without a vote between them: only votes on pairs from two groups tell "
+        "how the groups compare."
+    )
+
+
+def _compared(belief: Belief) -> tuple[IntArray, IntArray]:
+    """Return the pairs with votes."""
+    _, left, right, _ = belief.pool.columns()
+    n = max(len(belief.pool.items), 1)
+    codes = np.unique(np.minimum(left, right) * n + np.maximum(left, right))
+    return codes // n, codes % n
 
 
 def _votes_needed(asked: Questions, votes: float, target: float, error: float) -> float | None:

@@ -10,7 +10,7 @@ import numpy as np
 from jamrank.acquisition.belief import Belief
 from jamrank.acquisition.goals import Goal
 from jamrank.acquisition.scores import MOST_DENSE
-from jamrank.typing import FloatArray, IntArray
+from jamrank.typing import BoolArray, FloatArray, IntArray
 
 # With very many items each is paired with this many neighbours in the order and random others.
 _NEIGHBOURS, _FAR = 8, 4
@@ -63,11 +63,15 @@ class Proposals:
     value : ndarray of shape (annotators, pairs)
     why : str
         The reason, with placeholders ``{left}``, ``{right}``, ``{annotator}`` and ``{sure}``.
+    learning : ndarray of shape (annotators, pairs), optional
+        Where the value is mainly that of learning about the annotator. The reason then says so, and elsewhere what a
+        vote on a pair of known order is for.
     """
 
     pairs: IntArray
     value: FloatArray
     why: str
+    learning: BoolArray | None = None
 
 
 def candidate_pairs(mean: FloatArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:

@@ -14,6 +14,7 @@ from jamrank.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
     from jamrank.acquisition import Chooser
+    from jamrank.data.comparisons import Comparisons
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -37,6 +38,7 @@ class CollectionRequest(VotesRequest):
     target: float = 0.1
     budget: float | None = None
     easy_share: float = 0.0
+    repeats: bool = False
     seed: int | None = None
 
 
@@ -50,6 +52,12 @@ def collection_options(command: Command) -> Command:
             default=0.0,
             show_default=True,
             help="Share of pairs whose order is clear, as an attention check.",
+        ),
+        click.option(
+            "--repeats",
+            is_flag=True,
+            help="Ask annotators the same comparison again. Without it, only where nothing else is left to ask and "
+            "VOTES have repeated votes or name no annotators.",
         ),
         click.option("--budget", type=FINITE, help="Budget, in the unit of the costs."),
         click.option(
@@ -108,7 +116,16 @@ def open_chooser(request: CollectionRequest, quiet: bool) -> Chooser:
         budget=request.budget,
         questions=questions,
         gold=None if request.gold is None else read_gold(request.gold),
+        repeats=request.repeats or ("last" if votes is not None and _repeats_votes(votes) else False),
     )
+
+
+def _repeats_votes(votes: Comparisons) -> bool:
+    """Say whether an annotator voted on a pair more than once, or none is named."""
+    from jamrank.data.ids import UNNAMED
+    from jamrank.diagnostics.consistency import self_consistency
+
+    return UNNAMED in votes.annotators.tolist() or bool(self_consistency(votes).repeated.any())
 
 
 def _threshold(given: str | None, items: list[Any]) -> Any:

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 EXIT_CODES = {"go": 0, "reached": 10, "futile": 11, "budget spent": 12}
 _COLUMNS = ("annotator", "left", "right", "question", "gain", "probability", "strategy", "why")
+_NOTHING_LEFT = (
+    "No pair is left to ask: every annotator was asked about all pairs or has no capacity left. Give more annotators "
+    "(--annotators FILE), or ask the same again (--repeats)."
+)
 
 
 @click.command(
@@ -100,5 +104,7 @@ def _show(status: Status, chosen: list[Assignment], out: str | None) -> None:
             for one in chosen
         ]
         print_table(console, "Ask next", columns, rows)
+    elif status.state == "go":
+        say(console, _NOTHING_LEFT)
     if out is not None:
         say(console, f"Wrote {out}.")

@@ -63,6 +63,12 @@ class Examination:
         return int(self.component.max(initial=-1)) + 1
 
     @cached_property
+    def no_new_pairs(self) -> bool:
+        """Whether every pair of items was compared."""
+        n = self.pair_counts.n_items
+        return len(self.pair_counts.first) == n * (n - 1) // 2
+
+    @cached_property
     def consistency(self) -> SelfConsistency:
         """How the annotators agree with themselves."""
         return self_consistency(self.votes)

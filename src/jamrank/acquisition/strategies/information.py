@@ -37,12 +37,11 @@ def information(view: View) -> Proposals:
     learned = belief.reliability.information(expected_truth(mean, variance), view.annotators)
     if view.goal.name == "verdicts":
         value = learned + 1e-3 * value
-        why = "most information on the reliability of {annotator}"
-    else:
-        perfect = float((_reduction(vote_information(np.abs(mean), variance, 0.0)) * worth).mean())
-        value = value + _reduction(learned) * (LEARNING * perfect * _doubt(view))[:, None]
-        why = "most information on the goal; current probability of the order {sure}"
-    return Proposals(kept, value / view.cost[:, None], why)
+        return Proposals(kept, value / view.cost[:, None], "most information on the reliability of {annotator}")
+    perfect = float((_reduction(vote_information(np.abs(mean), variance, 0.0)) * worth).mean())
+    learning = _reduction(learned) * (LEARNING * perfect * _doubt(view))[:, None]
+    why = "most information on the goal; current probability of the order {sure}"
+    return Proposals(kept, (value + learning) / view.cost[:, None], why, learning > value)
 
 
 def _hopes(view: View, flips: FloatArray) -> tuple[FloatArray, FloatArray]:

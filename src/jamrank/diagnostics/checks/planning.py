@@ -21,6 +21,9 @@ def planning(examination: Examination) -> CheckResult:
         return CheckResult()
     accuracy = expected_accuracy(scores, se, variance)
     more = more_votes(scores, se, variance, examination.n_decided, target)
+    where = _where(examination)
+    if more != 0 and where is None and examination.quick:  # another model may need fewer votes, or none
+        return CheckResult()
     by = f"By {examination.fit_name}"
     if examination.quick:
         by += " (jamrank fit selects a model for the votes and may differ)"
@@ -32,14 +35,26 @@ def planning(examination: Examination) -> CheckResult:
         level, sentence = "good", f"{sentence}, which meets the target ({in_percent(target, 0)})."
     elif more is None:
         sentence = f"{sentence}; {in_percent(target, 0)} cannot be reached with votes like these."
+    elif where is None:
+        sentence, more = f"{sentence}.", None
     else:
-        # Where the votes on a pair share one truth, more votes on it say little that is new.
-        where = ", on new pairs or under new questions" if result.spec.unit == "pair" else ""
         sentence = (
             f"{sentence}; {in_percent(target, 0)} needs about {_two_digits(more)} more votes like these{where}."
         )
     measures = {"expected_accuracy": accuracy, "target": target, "more_votes": more}
     return CheckResult([Finding(level, sentence, "planning")], measures=measures)
+
+
+def _where(examination: Examination) -> str | None:
+    """Return where further votes say something new; None if nowhere.
+
+    Where the votes on a pair share one truth, more votes on it say little.
+    """
+    if examination.result is None or examination.result.spec.unit != "pair":
+        return ""
+    new_pairs = [] if examination.no_new_pairs else ["on new pairs"]
+    new_questions = ["under new questions"] if examination.votes.has_questions else []
+    return f", {' or '.join(new_pairs + new_questions)}" if new_pairs or new_questions else None
 
 
 def _two_digits(value: float) -> str:
