@@ -94,7 +94,8 @@ class InputError(JamrankError):
         self.source, self.row, self.reason = source, row, reason or self.problem
         self.rows: tuple[int, ...] = tuple(rows) if rows is not None else () if row is None else (row,)
         where = ", ".join(filter(None, [source, f"row {row}" if row is not None else None]))
-        more = _more_rows([other for other in self.rows if other != row])
+        same = "the same" if self.reason == self.problem else self.reason
+        more = _more_rows([other for other in self.rows if other != row], same)
         what = "; ".join(filter(None, [self.problem, more, self.remedy]))
         super().__init__(": ".join(filter(None, [where, what])))
 
@@ -108,14 +109,14 @@ class InputError(JamrankError):
         return type(self)(**{**own, **changes})
 
 
-def _more_rows(rows: Sequence[int]) -> str:
-    """Name further rows with the same problem."""
+def _more_rows(rows: Sequence[int], what: str) -> str:
+    """Name further rows with the same problem, though perhaps with other values."""
     if not rows:
         return ""
     named = ", ".join(map(str, rows[:_ROWS_NAMED]))
     if len(rows) == 1:
-        return f"the same in row {named}"
-    return f"the same in {len(rows):,} more rows: {named}{', …' if rows[_ROWS_NAMED:] else ''}"
+        return f"{what} in row {named}"
+    return f"{what} in {len(rows):,} more rows: {named}{', …' if rows[_ROWS_NAMED:] else ''}"
 
 
 class FeatureError(InputError):

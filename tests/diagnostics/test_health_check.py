@@ -192,6 +192,22 @@ def test_idle_and_repeated_votes_are_counted():
     assert counts["uninformative"] == 2 + 1
 
 
+@pytest.mark.parametrize("repeated", [1, 4, 5])
+def test_agreement_of_repeated_votes_needs_five_pairs(repeated):
+    pairs = [(f"i{k}", f"i{k + 1}") for k in range(10)]
+    left, right = zip(*pairs, *pairs[:repeated], strict=True)
+    health = check(Comparisons.from_arrays(left, right, ["x"] * len(left), [1] * 10 + [0] * repeated))
+    assert health.counts["repeated_pairs"] == repeated
+    assert ("agree in 0.0 % of the cases" in sentences(health, "note")) == (repeated == 5)
+    assert health.measures["contradicted_share"] == (1.0 if repeated == 5 else None)
+
+
+def test_of_soft_votes_on_the_same_pairs_no_agreement_is_told():
+    left, right = [f"i{k}" for k in range(10)] * 2, [f"i{k + 1}" for k in range(10)] * 2
+    health = check(Comparisons.from_arrays(left, right, ["x"] * 20, [0.75] * 10 + [0.25] * 10))
+    assert "of the cases" not in sentences(health, "note")
+
+
 def test_health_is_plain_data_and_depends_neither_on_names_nor_on_the_order_of_rows():
     of = simulated([0.1, 0.3, 0.6])
     health = check(of.votes)

@@ -627,6 +627,60 @@ def test_scores_of_both_sides_say_who_won_and_how_clearly(tmp_path, header):
     assert votes.n_votes == 3
 
 
+@pytest.mark.parametrize("name", ["v.csv", "v.jsonl"])
+@pytest.mark.parametrize("who", ["annotator", "judge", None])
+def test_p_left_in_place_of_the_winner_is_read_as_soft_votes(tmp_path, name, who):
+    records = [{who: "k", "left": a, "right": b, "p_left": p} for a, b, p in (("x", "y", 0.75), ("y", "z", 0.25))]
+    records = [{key: value for key, value in record.items() if key} for record in records]
+    frame = pl.DataFrame(records)
+    text = frame.write_csv() if name == "v.csv" else frame.write_ndjson()
+    votes = jr.read_comparisons(save(tmp_path, text, name))
+    assert votes.annotators.tolist() == ["k" if who else "unnamed"]
+    assert votes.to_frame().sort("left").select("left", "right", "winner", "p_left").rows() == [
+        ("x", "y", "left", 0.75),
+        ("y", "z", "right", 0.25),
+    ]
+
+
+def test_p_left_beside_columns_of_votes_is_no_annotator(tmp_path):
+    votes = jr.read_comparisons(save(tmp_path, "left,right,p_left,gpt\nx,y,1,1\ny,z,0,0\n"))
+    assert votes.annotators.tolist() == ["unnamed"] and votes.n_votes == 2
+    assert "p_left is '70'; expected a number from 0 to 1" in refusal(save(tmp_path, "left,right,p_left\nx,y,70\n"))
+
+
+@pytest.mark.parametrize("header", ["home,away,result", "Home,Away,FTR", "HomeTeam,AwayTeam,FTR"])
+@pytest.mark.parametrize("words", ["HAD", "had"])
+def test_h_a_and_d_are_home_win_away_win_and_draw(tmp_path, header, words):
+    rows = [("x", "y", "left"), ("y", "z", "right"), ("z", "x", "tie")]
+    text = "".join(f"{left},{right},{word}\n" for (left, right, _), word in zip(rows, words, strict=True))
+    votes = jr.read_comparisons(save(tmp_path, f"{header}\n{text}"))
+    assert votes.to_frame().select("left", "right", "winner").sort("left").rows() == rows
+    swapped = dict(zip(("right", "left", "winner"), header.split(","), strict=True))
+    votes = jr.read_comparisons(save(tmp_path, f"{header}\n{text}"), mapping=swapped)
+    assert set(votes.to_frame().select("left", "winner").rows()) == {("y", "right"), ("z", "left"), ("x", "tie")}
+
+
+def test_a_is_not_the_first_item_beside_h(tmp_path):
+    path = save(tmp_path, "home,away,result\nx,y,A\ny,z,H\n")
+    assert jr.read_comparisons(path, winner_words={"H": "left"}).to_frame()["winner"].to_list() == ["right", "left"]
+    path = save(tmp_path, "first,second,result\nx,y,A\ny,z,H\nz,x,D\n")
+    assert "result is 'A'" in refusal(path, winner_words={"H": "left", "D": "tie"})
+    path = save(tmp_path, "home,away,result\nA,y,A\ny,z,H\n")
+    assert "an outcome and the name of an item" in refusal(path)
+    path = save(tmp_path, "home,away,result\nA,B,A\nB,C,C\nD,C,D\n")  # ids, of which none is an H
+    assert jr.read_comparisons(path).to_frame().sort("left")["winner"].to_list() == ["left", "right", "left"]
+    path = save(tmp_path, "home,away,result\nx,y,A\ny,z,B\n")
+    assert jr.read_comparisons(path).to_frame()["winner"].to_list() == ["left", "right"]
+
+
+def test_an_error_does_not_call_different_unknown_words_the_same(tmp_path):
+    told = refusal(save(tmp_path, "first,second,result\nx,y,P\ny,z,Q\nz,x,P\nx,z,R\nx,z,second\n"))
+    assert "row 1: result is 'P'; unknown result in 3 more rows: 2, 3, 4;" in told
+    assert "define words with --winner P=SIDE,Q=SIDE,R=SIDE:" in told
+    told = refusal(save(tmp_path, "left,right,winner\n,y,left\n,z,left\n"))
+    assert "left is missing; the same in row 2;" in told
+
+
 def test_two_columns_of_which_either_could_be_the_score_are_not_guessed(tmp_path):
     with pytest.raises(InputError, match="left_score=…"):
         jr.read_comparisons(save(tmp_path, "home,away,home_goals,away_goals,home_points,away_points\na,b,1,0,3,0\n"))

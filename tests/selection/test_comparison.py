@@ -257,5 +257,13 @@ def test_what_cannot_be_compared_is_refused():
     with pytest.raises(InputError, match="at least 10"):
         compare(jr.Comparisons.from_arrays(["a"], ["b"], [1], [1]))
     one_pair = jr.Comparisons.from_arrays(["a"] * 20, ["b"] * 20, np.arange(20), [1] * 20)
-    with pytest.raises(InputError, match="hold any out"):
-        compare(one_pair, splits=["pair"])
+    with pytest.raises(InputError, match=r"^20 decided votes, all on one pair"):
+        compare(one_pair)
+
+
+def test_repeated_votes_of_one_annotator_count_each():
+    left, right = ["a"] * 6 + ["b"] * 6, ["b"] * 6 + ["c"] * 6
+    votes = jr.Comparisons.from_arrays(left, right, [1] * 12, [1, 1, 1, 1, 0, 0] * 2)
+    assert votes.n_folded == 4
+    table = compare(votes, models=["BradleyTerry"], folds=2).table
+    assert table["split"].to_list() == ["vote", "pair"]

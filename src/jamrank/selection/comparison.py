@@ -126,10 +126,7 @@ def compare(
 
     _validate(votes, folds, splits)
     used = votes if max_votes is None else sample_pairs(votes, max_votes)
-    if int(decided(used).sum()) < _FEWEST:
-        raise InputError(
-            f"{many(int(decided(used).sum()), 'decided vote')}", f"a comparison needs at least {_FEWEST}"
-        )
+    _refuse_too_few(used)
     if features is not None:
         align_features(features, votes.items)
     candidates, left_out = as_candidates(models, features is not None, used.n_annotators)
@@ -172,6 +169,15 @@ def _validate(votes: Any, folds: Any, splits: Sequence[str]) -> None:
             raise ParameterError(f"split {by!r}; expected 'vote' or 'pair'")
     if not splits:
         raise ParameterError("no split; expected 'vote', 'pair' or both")
+
+
+def _refuse_too_few(votes: Comparisons) -> None:
+    counts = decided(votes)
+    found = many(float(votes.vote_weight[counts].sum()), "decided vote")
+    if votes.vote_weight[counts].sum() < _FEWEST:
+        raise InputError(found, f"a comparison needs at least {_FEWEST}")
+    if len(np.unique(votes.vote_pair[counts])) < 2:
+        raise InputError(f"{found}, all on one pair", "a comparison needs votes on several pairs")
 
 
 # -- does it help to model annotators? --------------------------------------------------------------------------

@@ -13,6 +13,8 @@ from jamrank.typing import BoolArray, FloatArray, IntArray
 
 # Two votes on a pair agree this often: consistent; hardly more often than at random; as a rule.
 _CONSISTENT, _NEARLY_RANDOM, _USUAL = 0.9, 0.6, 0.7
+# Fewest repeated pairs for a finding on all annotators.
+_FEWEST_REPEATS = 5
 # Fewest repeated pairs, and fewest triads, for a finding on one annotator.
 _ENOUGH_REPEATS, _ENOUGH_TRIADS = 20, 100
 # Where the votes of others are circular more often than this, items are close rather than an annotator careless.
@@ -29,7 +31,7 @@ def contradictions(examination: Examination) -> CheckResult:
     votes, found = examination.votes, examination.consistency
     names, repeated, both = votes.annotators, float(found.repeated.sum()), float(found.contradicted.sum())
     findings, twice = [], float(found.twice.sum())
-    if twice:
+    if twice and repeated >= _FEWEST_REPEATS:
         agree = float(found.agreeing.sum()) / twice
         who = "Votes of the same annotator on the same pair" if names_annotators(names) else "Votes on the same pair"
         where = f"{many(repeated, 'pair')} with repeated votes"
@@ -47,7 +49,7 @@ def contradictions(examination: Examination) -> CheckResult:
     return CheckResult(
         findings,
         {"repeated_pairs": int(repeated), "contradicted_pairs": int(both)},
-        {"contradicted_share": both / repeated if repeated else None},
+        {"contradicted_share": both / repeated if repeated >= _FEWEST_REPEATS else None},
         {"contradict_themselves": json_ids(names[worst])},
     )
 

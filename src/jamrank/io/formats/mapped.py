@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.formats.base import Ballots, soft_votes
 from jamrank.io.formats.grades import GRADED, graded_note, grades_of_margins, grades_of_words
-from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, VERDICTS, Outcomes, by_words_or_ids
+from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, TIE, VERDICTS, Outcomes, by_words_or_ids
 from jamrank.io.formats.table import Table
 
 # What a form may have beside who was compared and who won: named alone, they go with a form that is recognised.
@@ -25,7 +25,6 @@ _WAYS = (
     {"left", "right", *_SCORES},
     {"chosen", "rejected"},
 )
-_LETTERS = {"a": LEFT, "b": RIGHT, "A": LEFT, "B": RIGHT, "model_a": LEFT, "model_b": RIGHT}
 
 
 def check_mapping(mapping: Mapping[str, str]) -> None:
@@ -111,11 +110,29 @@ def _outcomes(
     meaning = {"left": LEFT, "right": RIGHT, mapping["left"]: LEFT, mapping["right"]: RIGHT, **NOT_DECIDED}
     # Where an item is called A, that is who won, and not where it stood.
     meaning |= {word: side for word, side in {**VERDICTS, **GRADED}.items() if word not in items and len(word) > 1}
-    meaning |= {word: side for word, side in _LETTERS.items() if word not in items and word not in meaning}
     words = table.words(mapping["winner"])
+    others = {word.lower() for word in set(words.drop_nulls().unique()) - items}
+    letters = _letters(mapping["left"], mapping["right"], others)
+    # Beside H, an A is in doubt even where an item is called so.
+    meant = letters if "h" in others else {word: letters[word] for word in letters.keys() - items}
+    meaning |= {word: side for word, side in meant.items() if word not in meaning}
     try:
         said = by_words_or_ids(words, left, right, meaning, table.user_words)
     except InputError as error:
         remedy = f"{error.remedy}; a column of 1 (left) and 0 is mapped as p_left"
         raise error.but(remedy=remedy) from None
     return said, grades_of_words(words, said)
+
+
+def _letters(left: str, right: str, said: set[str]) -> dict[str, int]:
+    """Return what single letters mean: A and B for the first and the second item; or home win, away win and draw.
+
+    left, right: The names of the columns.
+    said: The words for the winner in lower case, without ids.
+    """
+    if {left[:4].lower(), right[:4].lower()} == {"home", "away"} and "b" not in said:
+        letters = {left[0].lower(): LEFT, right[0].lower(): RIGHT, "d": TIE}
+    else:  # beside H, an A is not the first item
+        letters = {} if "h" in said else {"a": LEFT, "b": RIGHT}
+    letters |= {letter.upper(): side for letter, side in letters.items()}
+    return {**letters, "model_a": LEFT, "model_b": RIGHT}

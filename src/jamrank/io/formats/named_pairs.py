@@ -1,4 +1,4 @@
-"""Tables whose columns have other common names: home and away, option_a and option_b, winner and loser, scores."""
+"""Tables whose columns have other common names: home and away, winner and loser; or p_left or scores as outcomes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from jamrank.io.formats.table import Table
 
 _SIDES = (
     ("left", "right"), ("model_a", "model_b"), ("item_a", "item_b"), ("option_a", "option_b"), ("home", "away"),
+    ("home_team", "away_team"), ("hometeam", "awayteam"),
     ("a", "b"), ("first", "second"), ("item1", "item2"), ("item_1", "item_2"), ("model1", "model2"),
     ("model_1", "model_2"), ("player1", "player2"), ("player_1", "player_2"), ("team1", "team2"),
 )  # fmt: skip
 _WINNERS = (
     "winner", "preferred", "preference", "verdict", "result", "choice", "chosen", "better", "label", "vote",
-    "outcome", "answer", "judgement", "judgment",
+    "outcome", "answer", "judgement", "judgment", "ftr",
 )  # fmt: skip
 _SCORES = ("score", "goals", "points", "rating")
 
@@ -43,6 +44,8 @@ def _roles(table: Table) -> dict[str, str] | None:
     found = dict(zip(("left", "right"), sides[0], strict=True))
     if winners:
         return {**found, "winner": winners[0]}
+    if "p_left" in table:
+        return {**found, "p_left": "p_left"}
     scores = _score_columns(table, sides[0])
     return {**found, **dict(zip(("left_score", "right_score"), scores[0], strict=True))} if len(scores) == 1 else None
 

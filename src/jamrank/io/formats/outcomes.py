@@ -64,8 +64,8 @@ _UNKNOWN = -1
 # What the words of a user may mean, as the canonical form writes it.
 MEANINGS = {"left": LEFT, "right": RIGHT, "tie": TIE, "both_bad": BOTH_BAD, "abstain": ABSTAIN}
 _NOTHING: Mapping[str, int] = {}
-# Of more words than this, an error names the first.
-_FEW_WORDS = 8
+# Of more words than this, an error names the first: of known and of unknown ones.
+_FEW_WORDS, _FEW_UNKNOWN = 8, 3
 
 
 def by_words(words: pl.Series, meaning: Mapping[str, int], user_words: Mapping[str, int] = _NOTHING) -> Outcomes:
@@ -189,10 +189,12 @@ def _refuse_unknown(said: Outcomes, words: pl.Series, meaning: Mapping[str, int]
     if wrong.any():
         row = int(wrong.argmax())
         listed = [*map(repr, list(meaning)[:_FEW_WORDS]), *(["…"] if len(meaning) > _FEW_WORDS else [])]
-        word = words[row] if re.fullmatch(r"[\w.-]{1,20}", words[row]) else "WORD"
+        unknown = words.filter(pl.Series(wrong)).unique(maintain_order=True).to_list()[:_FEW_UNKNOWN]
+        plain = [word if re.fullmatch(r"[\w.-]{1,20}", word) else "WORD" for word in unknown]
+        defined = ",".join(f"{word}=SIDE" for word in dict.fromkeys(plain))
         remedy = (
-            f"expected {more}{', '.join(listed)}; define a word with --winner {word}=SIDE: left, "
-            "right, tie, both_bad or abstain (winner_words= in Python)"
+            f"expected {more}{', '.join(listed)}; define {'a word' if len(unknown) == 1 else 'words'} with --winner "
+            f"{defined}: left, right, tie, both_bad or abstain (winner_words= in Python)"
         )
         rows = (np.flatnonzero(wrong) + 1).tolist()
         problem = f"{words.name} is {shown(words[row])}"

@@ -13,7 +13,9 @@ from jamrank.io.formats.table import Table
 
 _NOT_ANNOTATORS = ("left", "right", "question", "question_id", "weight", "id", "pair_id", "index", "", "Unnamed: 0")
 # What would make each row a vote of its own, and the table another.
-_NOT_WIDE = ("winner", "label", "chosen", "rejected", "p_a", "preference", "choice", "annotator", "worker", "judge")
+_NOT_WIDE = (
+    "winner", "label", "chosen", "rejected", "p_a", "p_left", "preference", "choice", "annotator", "worker", "judge",
+)  # fmt: skip
 _WORDS = {"left": LEFT, "right": RIGHT, **NOT_DECIDED}
 _NUMBERS = {"1": LEFT, "1.0": LEFT, "0": RIGHT, "0.0": RIGHT, "0.5": TIE, ".5": TIE}
 
