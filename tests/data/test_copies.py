@@ -90,6 +90,39 @@ def test_annotators_who_never_err_are_no_copies(flip):
         assert (find_copies(perfect(2, 6, 400, flip, seed)) == -1).all()
 
 
+def repeated(n_pairs: int, n_votes: int, seed: int, twins: str) -> jr.Comparisons:
+    """Six annotators with several votes on each pair; the first two are ``twins`` of the kind named."""
+    rng = np.random.default_rng(seed)
+    first, second = np.triu_indices(40, 1)
+    chosen = rng.permutation(len(first))[:n_pairs]
+    win = 1 / (1 + np.exp(-0.15 * (second - first)[chosen]))[:, None, None]
+    said = (rng.random((n_pairs, n_votes, 6)) < win) ^ (rng.random((n_pairs, n_votes, 6)) < 0.08)
+    if twins == "copies":
+        said[:, :, 1] = said[:, :, 0]
+    elif twins == "never wrong":  # each vote is about a question of its own, which is not named
+        truth = rng.random((n_pairs, n_votes, 1)) < win
+        said = truth ^ (rng.random(said.shape) < [0, 0, 0.2, 0.2, 0.2, 0.2])
+    elif twins == "same side":  # both orders were shown
+        said[:, :, :2] = (np.arange(n_votes) % 2 == 0)[:, None]
+    rows = [np.repeat(ends[chosen], n_votes * 6) for ends in (first, second)]
+    return jr.Comparisons.from_arrays(*rows, np.tile(np.arange(6), n_pairs * n_votes), said.ravel().astype(float))
+
+
+@pytest.mark.parametrize("n_votes", [2, 3])
+def test_copies_with_several_votes_on_a_pair_are_named(n_votes):
+    for n_pairs, least in ((45, 6), (200, 10)):
+        found = [find_copies(repeated(n_pairs, n_votes, seed, "copies")).tolist() for seed in range(10)]
+        assert all(one in ([-1, 0, -1, -1, -1, -1], [-1] * 6) for one in found)
+        assert sum(max(one) == 0 for one in found) >= least
+
+
+@pytest.mark.parametrize("twins", ["independent", "never wrong", "same side"])
+@pytest.mark.parametrize("n_votes", [2, 3, 10])
+def test_several_votes_on_a_pair_make_no_copies_of_independent_annotators(twins, n_votes):
+    for seed in range(8):
+        assert (find_copies(repeated(200, n_votes, seed, twins)) == -1).all()
+
+
 def test_without_others_to_compare_with_nobody_is_a_copy():
     assert (find_copies(drawn(2, copies=2)) == -1).all()
     assert (find_copies(drawn(3, copies=2)) == -1).all()

@@ -8,6 +8,7 @@ from scipy.special import expit, logit
 import jamrank as jr
 from jamrank.inference import best_first, flip_intervals, verdicts
 from jamrank.inference.response_bias import ResponseBias
+from jamrank.inference.verdicts import judge_relative
 from jamrank.report import Analysis, findings
 
 
@@ -181,3 +182,10 @@ def test_a_saved_star_has_the_same_verdicts(tmp_path):
     assert set(frame["verdict"]) == {"unresolved"}
     model.save(tmp_path / "m.jamrank")
     assert jr.load(tmp_path / "m.jamrank").annotators_.equals(frame)
+
+
+def test_where_only_ratios_are_known_the_evidence_has_the_flip_that_is_shown():
+    flip = np.array([0.225, 0.246, 0.8, 0.5])
+    found = judge_relative(flip, flip - 0.05, flip + 0.05)
+    assert found.verdict == ["unresolved", "unresolved", "adversarial", "random"]
+    assert found.evidence[2:] == ["flip 0.80: more wrong than right", "flip 0.50: as often wrong as right"]

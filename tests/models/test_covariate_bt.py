@@ -142,7 +142,9 @@ def test_in_one_line():
     frame = drawn(600).frame
     model = jr.fit(frame, "CovariateBT", covariates=["longer"], without="ann0")
     assert model.effects_["annotator"].to_list() == ["all", "ann1", "ann2", "ann3", "ann4"]
-    assert "CrowdBT" in model.result_.judged_by
+    assert model.result_.judged_by.endswith("CovariateBT allows for flips, but does not estimate their level.")
+    plain = jr.fit(frame, "CovariateBT", covariates=["longer"], noise="none")
+    assert plain.result_.judged_by.endswith("CovariateBT does not estimate flips.")
 
 
 def test_saving_pickling_and_predicting(tmp_path):

@@ -1,5 +1,7 @@
 """Fitted models as reports, and the sentences that go with them."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,6 +11,7 @@ import jamrank as jr
 from jamrank.errors import JamrankWarning
 from jamrank.models import MODELS
 from jamrank.report import Analysis, describe, findings, render, warnings_first, write_report
+from jamrank.simulation import Effect, Tastes
 
 FLIPS = [0.05, 0.1, 0.1, 0.2, 0.5, 0.9]
 
@@ -87,6 +90,32 @@ def test_pairs_to_ask_about_carry_their_votes(drawn, fitted):
             pl.col("left").is_in([row["left"], row["right"]]) & pl.col("right").is_in([row["left"], row["right"]])
         )
         assert row["votes"] == both["votes"].sum()
+
+
+def test_an_order_that_is_not_certain_needs_a_vote(drawn, fitted, monkeypatch):
+    analysis = Analysis(fitted.result_, drawn.votes)
+    found = analysis.ask_next
+    monkeypatch.setitem(vars(analysis), "ask_next", replace(found, to_settle=np.zeros(len(found.to_settle))))
+    assert set(describe(analysis, "x", {}).ask_next["to_settle"]) == {1.0}
+
+
+@pytest.mark.parametrize(("make", "told"), [(jr.BradleyTerry, False), (jr.JAM, True)])
+def test_one_truth_is_told_of_for_models_that_assume_it(make, told):
+    rows = [("ann", "tea", other, "left") for other in ("cola", "milk")] * 10
+    votes = jr.read_comparisons(pl.DataFrame(rows, ["annotator", "left", "right", "winner"], orient="row"))
+    with pytest.warns(JamrankWarning):
+        report = describe(Analysis(make().fit(votes).result_, votes), "x", {})
+    assert report.ask_next.height
+    assert ("are about one truth" in render(report)) == told
+    assert "2 items share the last rank." in report.summary["Ranking"][0]
+
+
+def test_annotators_who_are_swayed_are_kept():
+    tastes = Tastes(effects={"longer": Effect(common=2.0, sd=0.0)})
+    frame = jr.simulate(8, 2, 1200, truth="vote", flips=[0.0] * 2, tastes=tastes, random_state=0).frame
+    model = jr.fit(frame, "CovariateBT", covariates=["longer"])
+    told = describe(Analysis(model.result_, model.result_.votes.source), "x", {}).summary["Annotators"]
+    assert "Keep ann0 and ann1, swayed by longer: the effect is taken out of the ranking." in told
 
 
 def test_votes_are_counted_over_questions():

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST, TIE, DenseVotes
 from jamrank.errors import CopiesWarning, warn
 from jamrank.kernels import default_threads, kernels
-from jamrank.typing import FloatArray, IntArray
+from jamrank.typing import BoolArray, FloatArray, IntArray
 
 # Identical votes are no accident where they are less likely than this for independent annotators.
 _ACCIDENT = 1e-6
@@ -23,7 +24,7 @@ _LEAST_COMMON, _MOST_OTHERS = 10, 50
 _FIRST_PAIRS = 4096
 # Votes of an annotator in which cycles are looked for.
 _MOST_CYCLED = 20_000
-# Standard errors by which others agree less with votes in cycles, if these are errors.
+# Standard errors by which others agree less with votes in cycles, or votes both ways on a pair vary, if by error.
 _DISTINCT = 2.5
 # Standard errors by which a skill is taken to be larger than estimated.
 _SURE = 1.0
@@ -55,7 +56,7 @@ def find_copies(votes: Comparisons) -> IntArray:
     ``p^c + (1 - p)^c`` of the pairs; the probability that they agree on all is at most that share to the power of the
     number of pairs, whatever the pairs. ``p`` follows from the first one's agreement with others; one standard error
     is added to the square of the skill ``2 p - 1``. Where there are not two others to compare with, nobody is called
-    a copy.
+    a copy. Several votes on a pair count as one that says first, second or both; see `_chance_by_agreement`.
 
     Votes that contradict each other tell as well: of the three votes of a cycle, at least one is against the order of
     the items, and an independent annotator repeats it with a probability of at most one half. Cycles count where
@@ -117,35 +118,83 @@ def _chance_of_equality(votes: Comparisons, group: IntArray, copy_of: IntArray) 
     pairs = np.unique(votes.vote_pair[mine])
     if len(pairs) < _LEAST_PAIRS:
         return 1.0
-    said = _said(votes, pairs, first, np.concatenate([group[1:], np.flatnonzero(copy_of >= 0)]))
-    if said.shape[1] < 3:
+    total, count = _sums(votes, pairs, first, np.concatenate([group[1:], np.flatnonzero(copy_of >= 0)]))
+    if total.shape[1] < 3:
         return 1.0
-    return min(_chance_by_agreement(said, len(group)), _chance_by_cycles(votes, pairs, said, len(group)))
+    # Of votes both ways on a pair, none is known to be wrong.
+    one_way = np.abs(total[:, 0]) == count[:, 0]
+    by_cycles = _chance_by_cycles(votes, pairs[one_way], np.sign(total[one_way]), len(group))
+    return min(_chance_by_agreement(total, count, len(group)), by_cycles)
 
 
-def _chance_by_agreement(said: FloatArray, copies: int) -> float:
-    """Return the bound that follows from the skill of the first, by agreement with others."""
-    common = np.abs(said).T @ np.abs(said)
-    agreement = (said.T @ said) / np.maximum(common, 1)
+def _chance_by_agreement(total: FloatArray, count: FloatArray, copies: int) -> float:
+    """Return the bound that follows from the skill of the first, by agreement with others.
+
+    Several votes on a pair count as one that says first, second, or both; an independent annotator repeats the last
+    with a probability of at most one half.
+
+    total, count: Sum of votes on each pair, 1 for the first item and -1 for the second, and their number; the first
+        column is that of the first annotator.
+    """
+    said = total / np.maximum(count, 1)
+    said[:, 0] = np.trunc(said[:, 0])
+    skill, error = _squared_skill(said, count > 0, np.ones(len(total)))
+    skill = min(skill + _SURE * error, 1.0)
+    if (count[:, 0] > 1).any():
+        by_skill = float(((1 + skill) / 2) ** (len(total) * copies / 2))
+        return max(by_skill, _chance_by_variance(total, count, copies))
+    right = (1 + np.sqrt(skill)) / 2
+    return float((right**copies + (1 - right) ** copies) ** len(total))
+
+
+def _chance_by_variance(total: FloatArray, count: FloatArray, copies: int) -> float:
+    """Return the bound that follows from what the number of votes for an item varies beyond what others explain.
+
+    Where votes on a pair are about different questions without a name, or are shown in both orders to somebody who
+    prefers a side, those who never err vote both ways too. The number for an item then varies by errors alone: with
+    ``n`` votes of variance ``v``, two numbers are equal with a probability of at most ``1 - 2 v`` for one vote, and
+    for more of ``(C(2n, n) / 4^n)^(4 v)``.
+    """
+    n_votes = count[:, 0]
+    skill, error = _squared_skill(total / np.maximum(count, 1), count > 0, n_votes)
+    varies, error = (total[:, 0] ** 2 / n_votes).mean() - skill * n_votes.mean(), error * n_votes.mean()
+    if varies <= _DISTINCT * error:
+        return 1.0
+    v = min((varies - _SURE * error) / 4, 0.25)
+    of_coins = gammaln(n_votes + 0.5) - gammaln(n_votes + 1) - np.log(np.pi) / 2
+    return float(np.exp(copies / 2 * np.where(n_votes > 1, 4 * v * of_coins, np.log1p(-2 * v)).sum()))
+
+
+def _squared_skill(said: FloatArray, judged: BoolArray, of_pair: FloatArray) -> tuple[float, float]:
+    """Return the square of the first one's skill with its standard error; 1 and 0 where it is not known.
+
+    said: What each annotator, the first one first, says of each pair, between -1 and 1.
+    judged: Whether they judged it.
+    of_pair: Weight of each pair.
+    """
+    weighed = np.maximum((judged.T * of_pair) @ judged, 1e-300)
+    agreement = ((said.T * of_pair) @ said) / weighed
+    variance = ((said.T**2 * of_pair) @ said**2) / weighed - agreement**2
+    # Pairs in common, as many as would be of equal weight.
+    number = weighed**2 / np.maximum((judged.T * of_pair**2) @ judged, 1e-300)
     a, b = np.triu_indices(said.shape[1] - 1, 1)
     a, b = a + 1, b + 1
-    kept = common[a, b] >= _LEAST_COMMON
+    kept = number[a, b] >= _LEAST_COMMON
     if not kept.any():
-        return 1.0
+        return 1.0, 0.0
     a, b = a[kept], b[kept]
     # What is expected of two agreements with others is the squared skill times the agreement of these two.
-    both, weight = agreement[0, a] * agreement[0, b], common[a, b]
+    both, weight = agreement[0, a] * agreement[0, b], number[a, b]
     between = np.sign(both) * agreement[a, b]
-    of_both = agreement[0, a] ** 2 * (1 - agreement[0, b] ** 2) / common[0, b]
-    of_both += agreement[0, b] ** 2 * (1 - agreement[0, a] ** 2) / common[0, a]
-    of_between = (1 - between**2) / weight
+    of_both = agreement[0, a] ** 2 * variance[0, b] / number[0, b]
+    of_both += agreement[0, b] ** 2 * variance[0, a] / number[0, a]
+    of_between = variance[a, b] / weight
     total = float((weight * between).sum())
     if total <= _SURE * float(np.sqrt((weight**2 * of_between).sum())):
-        return 1.0
+        return 1.0, 0.0
     skill = float((weight * np.abs(both)).sum()) / total
     error = float(np.sqrt((weight**2 * (of_both + skill**2 * of_between)).sum())) / total
-    right = (1 + np.sqrt(min(skill + _SURE * error, 1.0))) / 2
-    return float((right**copies + (1 - right) ** copies) ** len(said))
+    return skill, error
 
 
 def _chance_by_cycles(votes: Comparisons, pairs: IntArray, said: FloatArray, copies: int) -> float:
@@ -170,7 +219,7 @@ def _chance_by_cycles(votes: Comparisons, pairs: IntArray, said: FloatArray, cop
     if errors <= 0 or min(len(within), len(rest)) < _LEAST_COMMON:
         return 1.0
     error = np.sqrt(within.var() / len(within) + rest.var() / len(rest))
-    if rest.mean() - within.mean() < _DISTINCT * error:
+    if rest.mean() - within.mean() <= _DISTINCT * error:
         return 1.0
     return float(np.exp(-min(copies, 2 * (copies - 1) * np.log(2)) * errors))
 
@@ -195,21 +244,28 @@ def _cycles(winner: list[int], loser: list[int]) -> list[int]:
     return found
 
 
-def _said(votes: Comparisons, pairs: IntArray, first: int, aside: IntArray) -> FloatArray:
-    """Return what an annotator, and those others who judged most of the same pairs, said of some pairs: 1, -1, 0."""
+def _sums(votes: Comparisons, pairs: IntArray, first: int, aside: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the sum, 1 for the first item and -1 for the second, and number of votes on some pairs.
+
+    Columns are the annotator, and those others who judged most of the same pairs. Weights that are no whole numbers,
+    and soft votes, do not tell how many votes there are: they count as one that says what most of them say.
+    """
     place = np.full(votes.n_pairs, -1, dtype=np.int64)
     place[pairs] = np.arange(len(pairs))
     telling = (place[votes.vote_pair] >= 0) & (votes.vote_result != TIE) & (votes.vote_weight > 0)
     row, who = place[votes.vote_pair[telling]], votes.vote_annotator[telling].astype(np.int64)
-    count = np.bincount(who, minlength=votes.n_annotators)
-    count[aside] = 0
-    count[first] = 0
-    others = np.argsort(-count, kind="stable")[:_MOST_OTHERS]
-    chosen = np.concatenate([[first], others[count[others] >= _LEAST_COMMON]])
+    judged = np.bincount(who, minlength=votes.n_annotators)
+    judged[aside] = 0
+    judged[first] = 0
+    others = np.argsort(-judged, kind="stable")[:_MOST_OTHERS]
+    chosen = np.concatenate([[first], others[judged[others] >= _LEAST_COMMON]])
     column = np.full(votes.n_annotators, -1, dtype=np.int64)
     column[chosen] = np.arange(len(chosen))
-    sign = np.where(votes.vote_result[telling] == FIRST, 1.0, -1.0) * votes.vote_weight[telling]
     kept = column[who] >= 0
-    said = np.zeros((len(pairs), len(chosen)))
-    np.add.at(said, (row[kept], column[who[kept]]), sign[kept])
-    return np.sign(said)
+    at, weight = (row[kept], column[who[kept]]), votes.vote_weight[telling][kept]
+    total, count = np.zeros((len(pairs), len(chosen))), np.zeros((len(pairs), len(chosen)))
+    np.add.at(total, at, np.where(votes.vote_result[telling][kept] == FIRST, weight, -weight))
+    np.add.at(count, at, weight)
+    if votes.vote_soft.any() or (weight % 1).any():
+        return np.sign(total), np.abs(np.sign(total))
+    return total, count

@@ -125,10 +125,9 @@ class RankingResult:
     def judged_by(self) -> str:
         """Where flips and verdicts come from, as a sentence; empty if from this model."""
         if self.judging is not self:
-            return (
-                f"Flips and verdicts come from {self.judging.model}, fitted to the same votes: {self.model} does not "
-                "estimate flips."
-            )
+            allowed = np.any(self.extras.get("noise_flip", 0.0))
+            why = "allows for flips, but does not estimate their level" if allowed else "does not estimate flips"
+            return f"Flips and verdicts come from {self.judging.model}, fitted to the same votes: {self.model} {why}."
         if self.annotators.counted and np.count_nonzero(self.votes.decided_votes) > 1:
             return f"Flips are shares of votes against the scores: {self.model} does not estimate flips."
         return ""

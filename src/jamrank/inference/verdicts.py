@@ -64,11 +64,11 @@ def judge_relative(
     Only ratios of 1 - 2 flip are then known. A verdict of an error rate holds if it does where the best annotator is
     never wrong; nobody is called reliable or noisy.
     """
-    best = float((1 - 2 * flip).max(initial=0.0))
+    best, shown, unknown = float((1 - 2 * flip).max(initial=0.0)), flip, np.full(len(flip), np.nan)
     if best > 0:
         flip, low, high = (np.clip((1 - (1 - 2 * value) / best) / 2, 0.0, 1.0) for value in (flip, low, high))
     found = ["unresolved" if one in ("reliable", "noisy") else one for one in verdicts(flip, low, high, habits)]
-    return Verdicts(found, evidence(found, flip, low, high, habits), actions(found))
+    return Verdicts(found, evidence(found, shown, unknown, unknown, habits), actions(found))
 
 
 def name_copies(found: Verdicts, names: NDArray[Any], copy_of: IntArray) -> Verdicts:
@@ -171,7 +171,7 @@ def evidence(
     found : list of str
         The result of :func:`verdicts` for the same arguments.
     flip, low, high, habits
-        As there.
+        As there; ends that are NaN are not shown.
     """
     phrases = []
     for k, (verdict, *values) in enumerate(zip(found, flip.tolist(), low.tolist(), high.tolist(), strict=True)):
@@ -210,9 +210,10 @@ def _habit(verdict: str, habits: ResponseBias, k: int) -> str:
 
 
 def _flip(verdict: str, flip: float, low: float, high: float) -> str:
-    found = f"flip {flip:.2f}, between {low:.2f} and {high:.2f}"
+    known = not np.isnan(low)
+    found = f"flip {flip:.2f}" + (f", between {low:.2f} and {high:.2f}" if known else "")
     meanings = {
-        "random": ": the interval includes 0.5",
+        "random": ": the interval includes 0.5" if known else ": as often wrong as right",
         "adversarial": ": more wrong than right",
         "too few votes": ": too few votes for a verdict",
     }

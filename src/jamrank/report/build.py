@@ -118,6 +118,7 @@ def describe(
         wins=_win_probabilities(analysis),
         uncertain=_uncertain(analysis) if analysis.in_memory else None,
         ask_next=_ask_next(analysis),
+        one_truth=analysis.result.spec.unit == "pair",
         contested=_contested(analysis),
         n_overruled=0 if contested is None else contested.n_overruled,
         n_decided=0 if contested is None else contested.n_pairs,
@@ -210,7 +211,8 @@ def _ask_next(analysis: Analysis) -> pl.DataFrame | None:
         .with_columns(
             votes=pl.Series(_votes_so_far(analysis, found.upper, found.lower), dtype=pl.Float64),
             gain=pl.Series(found.gain),
-            to_settle=pl.Series(found.to_settle),
+            # The normal approximation may call an order certain that is not quite by the draws.
+            to_settle=pl.Series(np.maximum(found.to_settle, 1.0)),
         )
         .filter(pl.col("above").is_between(1 - SETTLED, SETTLED, closed="none"))
     )

@@ -211,7 +211,8 @@ def _sway_sentences(analysis: Analysis) -> list[str]:
         return []
     swayed = analysis.annotators.filter(pl.col("verdict").str.starts_with("swayed by"))
     sentences = [
-        f"{listed(own['annotator'].to_list(), _MOST_TO_ACT_UPON)}: {safe_text(verdict)}."
+        f"Keep {listed(own['annotator'].to_list(), _MOST_TO_ACT_UPON)}, {safe_text(verdict)}: the effect is taken "
+        "out of the ranking."
         for (verdict,), own in swayed.group_by("verdict", maintain_order=True)
     ]
     before = analysis.with_effects.select("item", other="rank")

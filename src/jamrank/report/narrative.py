@@ -138,7 +138,7 @@ def _first_place(analysis: Analysis) -> list[str]:
 def _last(ranking: pl.DataFrame) -> str:
     """Name the last item, or say how many share the last rank."""
     shared = int((ranking["rank"] == ranking["rank"].max()).sum())
-    return f"{safe_text(ranking['item'][-1])} is last" if shared == 1 else f"{shared:,} share the last"
+    return f"{safe_text(ranking['item'][-1])} is last" if shared == 1 else f"{shared:,} items share the last rank"
 
 
 def _rivals(analysis: Analysis, chance: FloatArray) -> list[tuple[object, float]]:

@@ -108,6 +108,8 @@ class Report:
         be null): the pairs whose order is least certain.
     ask_next : polars.DataFrame, optional
         Columns left, left_rank, right, right_rank, votes, above, gain, to_settle: pairs on which a vote tells most.
+    one_truth : bool
+        Whether the model assumes that all votes on a pair under one question share one truth.
     contested : polars.DataFrame, optional
         Columns left, left_rank, right, right_rank, for_left, for_right, above: pairs on which votes are split.
     n_overruled, n_decided : int
@@ -165,6 +167,7 @@ class Report:
     wins: WinProbabilities | None = None
     uncertain: pl.DataFrame | None = None
     ask_next: pl.DataFrame | None = None
+    one_truth: bool = False
     contested: pl.DataFrame | None = None
     n_overruled: int = 0
     n_decided: int = 0

@@ -28,10 +28,11 @@ def _render(report: Report) -> str:
             "difference in scores is right; a dash means more than a thousand, or that no number of votes would."
         )
         columns.append(Column("votes needed", _to_settle))
-    else:
+    elif report.one_truth:
         text += (
-            "The model assumes that all votes on a pair are about one truth, so that votes on one pair alone cannot "
-            "make its order certain: comparisons of these items with others are needed too."
+            "The model assumes that all votes on a pair under one question are about one truth, so that more of them "
+            "cannot make its order certain: votes under new questions, or comparisons of these items with others, "
+            "are needed."
         )
     written = table(frame.iter_rows(named=True), columns, "Pairs of items, the most informative first")
     more = tag("code", "jamrank next VOTES --count 50 --out next.csv")
