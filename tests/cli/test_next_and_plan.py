@@ -94,7 +94,8 @@ def test_nothing_left_to_ask_is_said_and_repeats_are_an_option(tmp_path):
     path = tmp_path / "votes.csv"
     path.write_text("annotator,left,right,winner\nann,tea,milk,left\n")
     result = call("next", path)
-    assert result.exit_code == 0 and "No pair is left to ask" in result.output and "--repeats" in result.output
+    assert result.exit_code == 11 and "No pair is left to ask" in result.output and "--repeats" in result.output
+    assert json.loads(call("next", path, "--json").stdout)["status"]["state"] == "futile"
     assert "Ask next" in call("next", path, "--repeats").output
 
 

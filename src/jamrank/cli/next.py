@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,8 +30,8 @@ Examples:
   jamrank next --items items.csv --annotators judges.csv --count 20
   while jamrank next votes.csv --out next.csv -q; do ./ask next.csv >> votes.csv; done
 
-Exit code 0 to continue, 10 when the goal is reached, 11 when more votes like these will not reach it, 12 when the
-budget is spent; 2 when a file cannot be used."""
+Exit code 0 to continue, 10 when the goal is reached, 11 when more votes like these will not reach it or no pair is
+left to ask, 12 when the budget is spent; 2 when a file cannot be used."""
 )
 @collection_options
 @click.option("--count", type=click.IntRange(min=1), default=10, show_default=True, help="Comparisons to choose.")
@@ -53,6 +54,8 @@ def next(count: int, out: str | None, as_json: bool, quiet: bool, **given: Any) 
         status = chooser.status()
     with stage(console, "choosing", silent):
         chosen = chooser.batch(count) if status.state == "go" else []
+    if status.state == "go" and not chosen:
+        status = replace(status, state="futile", reason=_NOTHING_LEFT)
     if out is not None:
         _write(out, chosen)
     if as_json and not quiet:
@@ -104,7 +107,5 @@ def _show(status: Status, chosen: list[Assignment], out: str | None) -> None:
             for one in chosen
         ]
         print_table(console, "Ask next", columns, rows)
-    elif status.state == "go":
-        say(console, _NOTHING_LEFT)
     if out is not None:
         say(console, f"Wrote {out}.")
