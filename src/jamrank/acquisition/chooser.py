@@ -356,9 +356,8 @@ class Chooser:
         view = self._view(annotators)
         picked = self._pick(view)
         if picked is None and self._repeats_last:
-            self._desk.repeats = True
-            picked = self._pick(view)
-            self._desk.repeats = False
+            with self._desk.with_repeats():
+                picked = self._pick(view)
         return None if picked is None else self._hand_out(view, picked)
 
     def _pick(self, view: View) -> Picked | None:

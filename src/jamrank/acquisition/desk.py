@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +31,7 @@ class Desk:
     """
 
     def __init__(self, pool: VotePool, costs: Any, capacity: Any, repeats: bool, questions: Any) -> None:
-        self.pool, self._costs, self._capacity, self.repeats = pool, costs, capacity, repeats
+        self.pool, self._costs, self._capacity, self._repeats = pool, costs, capacity, repeats
         self._question_of: dict[Any, Any] = dict(questions) if isinstance(questions, Mapping) else {}
         # A list of questions means that every item has content for each of them.
         self._crossed = questions is not None and not isinstance(questions, Mapping)
@@ -177,9 +178,18 @@ class Desk:
                     free[row] = fresh
         return free
 
+    @contextmanager
+    def with_repeats(self) -> Iterator[None]:
+        """Allow the same comparison again for a while."""
+        before, self._repeats = self._repeats, True
+        try:
+            yield
+        finally:
+            self._repeats = before
+
     def _exhausted(self, who: int) -> IntArray:
         """Return the pairs of which an annotator was asked all questions."""
-        if self.repeats:
+        if self._repeats:
             return np.empty((0, 2), np.int64)
         if who not in self._done:
             most = self._questions_a_pair()
@@ -230,7 +240,7 @@ class Desk:
             return None
         pair = _pair(left, right)
         names = self.pool.questions.names
-        free = [name for name in names if self.repeats or name not in self._asked[who][pair]] or names
+        free = [name for name in names if self._repeats or name not in self._asked[who][pair]] or names
         fewest = min(self._question_votes[pair, name] for name in free)
         best = [name for name in free if self._question_votes[pair, name] == fewest]
         return best[int(rng.integers(len(best)))]

@@ -8,7 +8,7 @@ probability of a flip the opposite.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -132,8 +132,13 @@ def find_mode(votes: CovariateVotes, variances: Variances, free: BoolArray, star
         (np.zeros(n), np.zeros(c), np.zeros((k, c))) if start is None else (start.scores, start.common, start.own)
     )
     value = log_posterior(votes, variances, free, scores, common, own)
+    system_at = partial(_System.at, votes, variances, free)
     for _ in range(_MOST_NEWTON):
-        outer, inner = _newton_step(votes, variances, free, scores, common, own)
+        try:
+            outer, inner = system_at(scores, common, own, observed=True).step()
+        except np.linalg.LinAlgError:
+            # Where the posterior is not concave, Fisher scoring still leads upwards.
+            outer, inner = system_at(scores, common, own).step()
         size = max(float(np.abs(outer).max(initial=0.0)), float(np.abs(inner).max(initial=0.0)))
         share = 1.0
         while True:
@@ -148,7 +153,7 @@ def find_mode(votes: CovariateVotes, variances: Variances, free: BoolArray, star
         (scores, common, own), value = trial, reached
         if size < _LAST_STEP:
             break
-    system = _System.at(votes, variances, free, scores, common, own)
+    system = system_at(scores, common, own)
     normal = 0.5 * (np.count_nonzero(free) * np.log(_COMMON_PRECISION) - n * np.log(variances.score))
     normal -= k * float(np.log(variances.sd).sum())
     return Mode(
@@ -161,23 +166,6 @@ def find_mode(votes: CovariateVotes, variances: Variances, free: BoolArray, star
         system.follow,
         system.inverse,
     )
-
-
-def _newton_step(
-    votes: CovariateVotes,
-    variances: Variances,
-    free: BoolArray,
-    scores: FloatArray,
-    common: FloatArray,
-    own: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Return Newton's step; where the posterior is not concave, that of Fisher scoring, which still leads upwards."""
-    if votes.flip is not None:
-        try:
-            return _System.at(votes, variances, free, scores, common, own, observed=True).step()
-        except np.linalg.LinAlgError:
-            pass
-    return _System.at(votes, variances, free, scores, common, own).step()
 
 
 def log_posterior(

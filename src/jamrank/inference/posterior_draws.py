@@ -248,22 +248,23 @@ def sample(
             log_step += (accepted - _WANTED_ACCEPTANCE) / (i + 5) ** 0.6
         if rng.random() < accepted:
             x, value, pull = y, new_value, new_pull
-        for _ in range(_JUMPS if jump is not None else 0):
-            x, value, pull = _jumped(density, jump, (x, value, pull), spread, rng)
+        if jump is not None:
+            for _ in range(_JUMPS):
+                x, value, pull = _jumped(density, jump, (x, value, pull), spread, rng)
         draws[i] = x
     return draws, float(np.exp(log_step))
 
 
 def _jumped(
     density: Density,
-    jump: Jump | None,
+    jump: Jump,
     here: tuple[FloatArray, float, FloatArray],
     spread: FloatArray,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, float, FloatArray]:
     """Return where a jump by a random factor leads, if it is accepted."""
     factor = float(np.exp(_JUMP_SCALE * 10.0 ** (-1.5 * rng.random()) * rng.standard_normal()))
-    there = None if jump is None else jump(here[0], factor)
+    there = jump(here[0], factor)
     if there is None:
         return here
     value, slope = density(there[0])
