@@ -24,6 +24,7 @@ from jamrank.kernels.twin.encoding import (
     take_ids,
     unpack_votes,
 )
+from jamrank.kernels.twin.fields import FieldCodes
 from jamrank.kernels.twin.marginal import marginal, marginal_lists
 from jamrank.kernels.twin.passes import (
     assign,
@@ -49,6 +50,7 @@ from jamrank.kernels.twin.patterns import (
 from jamrank.kernels.twin.steps import lbfgs_direction
 
 __all__ = [
+    "FieldCodes",
     "any_equal",
     "assign",
     "code_ids",
