@@ -292,10 +292,6 @@ class Desk:
         """Of a vote by each annotator."""
         return np.array([self._cost_of(who) for who in range(len(self.pool.annotators))])
 
-    def price_levels(self) -> IntArray:
-        """Return a number for each annotator, the same for those who cost the same."""
-        return np.unique(self.cost, return_inverse=True)[1].astype(np.int64)
-
     def spent(self) -> float:
         """Return what the votes so far have cost."""
         return self._spent
