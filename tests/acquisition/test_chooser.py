@@ -293,8 +293,8 @@ def test_costs_send_votes_to_the_cheap_annotator_of_equal_worth():
     assert votes["cheap"] > 5 * votes["dear"]
 
 
-@pytest.mark.parametrize(("cheap_flip", "money", "least", "most"), [(0.47, 450, 0.2, 0.6), (0.05, 150, 0, 0.1)])
-def test_expensive_annotators_are_tried_where_cheap_ones_say_little(cheap_flip, money, least, most):
+@pytest.mark.parametrize(("cheap_flip", "money", "least", "most"), [(0.47, 450, 0.6, 0.9), (0.05, 150, 0, 0.1)])
+def test_expensive_annotators_get_the_money_where_cheap_ones_say_little(cheap_flip, money, least, most):
     rng = np.random.default_rng(3)
     costs = {f"{price}{k}": cost for price, cost in (("cheap", 1.0), ("dear", 10.0)) for k in range(4)}
     chooser = jr.Chooser(items=range(14), annotators=costs, costs=costs, random_state=0)
@@ -311,6 +311,16 @@ def test_expensive_annotators_are_tried_where_cheap_ones_say_little(cheap_flip, 
         for one in asked:
             spent[one.annotator[:-1]] += costs[one.annotator]
     assert least <= spent["dear"] / sum(spent.values()) <= most
+
+
+def test_the_probability_of_a_choice_allows_for_the_draw_between_cheap_and_expensive_annotators():
+    chooser = jr.Chooser(items=ITEMS, annotators=["cheap", "dear"], costs={"dear": 10.0}, random_state=0, explore=0.0)
+    view = chooser._view(np.arange(2))
+    found = [STRATEGIES["information"](view) for _ in range(600)]
+    dear = np.mean([one.value.max(axis=1).argmax() for one in found])
+    assert found[0].chance.sum() == pytest.approx(1.0)
+    assert 0 < found[0].chance[1] < 0.1
+    assert dear == pytest.approx(found[0].chance[1], abs=0.02)
 
 
 def test_new_items_are_asked_within_their_own_question():
