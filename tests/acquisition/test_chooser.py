@@ -165,6 +165,14 @@ def test_shares_are_capped():
     assert max(votes.values()) <= 1.5 * 90 / 3 + 3
 
 
+def test_shares_are_capped_among_those_of_a_kind():
+    costs = {"cheap1": 1.0, "cheap2": 1.0, "dear1": 100.0, "dear2": 100.0, "dear3": 100.0}
+    chooser = jr.Chooser(items=range(12), annotators=costs, costs=costs, share_cap=1.2, random_state=0)
+    votes = Counter(one.annotator for one in chooser.batch(40))
+    assert sum(votes[name] for name in ("cheap1", "cheap2")) > 35
+    assert max(votes.values()) <= 1.2 * 40 / 2 + 3
+
+
 def test_capacity_is_kept():
     chooser = jr.Chooser(items=ITEMS, annotators=["ann", "bob"], capacity={"ann": 3, "bob": 4}, random_state=0)
     asked = chooser.batch(20)
@@ -293,7 +301,7 @@ def test_costs_send_votes_to_the_cheap_annotator_of_equal_worth():
     assert votes["cheap"] > 5 * votes["dear"]
 
 
-@pytest.mark.parametrize(("cheap_flip", "money", "least", "most"), [(0.47, 450, 0.6, 0.9), (0.05, 150, 0, 0.1)])
+@pytest.mark.parametrize(("cheap_flip", "money", "least", "most"), [(0.47, 450, 0.2, 0.9), (0.05, 150, 0, 0.15)])
 def test_expensive_annotators_get_the_money_where_cheap_ones_say_little(cheap_flip, money, least, most):
     rng = np.random.default_rng(3)
     costs = {f"{price}{k}": cost for price, cost in (("cheap", 1.0), ("dear", 10.0)) for k in range(4)}

@@ -11,11 +11,11 @@ import numpy as np
 from jamrank.acquisition.channel import LEFT, TIE, expected_truth, fisher_information, moments, vote_information
 from jamrank.acquisition.features import ItemFeatures
 from jamrank.acquisition.pool import VotePool
-from jamrank.acquisition.prices import PRICIER, share_of_money
+from jamrank.acquisition.prices import is_expensive, share_of_money
 from jamrank.acquisition.reliability import Reliability
 from jamrank.acquisition.scores import MOST_DENSE, GaussianScores
 from jamrank.errors import FeatureError, InputError, JamrankWarning
-from jamrank.typing import FloatArray, IntArray
+from jamrank.typing import BoolArray, FloatArray, IntArray
 
 # An unfitted model, for votes with ties or without.
 NewModel = Callable[[bool], Any]
@@ -109,16 +109,16 @@ class Belief:
         return np.asarray(self._weight_variance * matrix @ matrix.T + self._own_variance * np.eye(n))
 
     @property
-    def expensive_from(self) -> float:
-        """Cost above which annotators are expensive."""
-        return PRICIER * float(self.cost_of_annotators().min())
+    def expensive(self) -> BoolArray:
+        """Which annotators are expensive."""
+        return is_expensive(self.cost_of_annotators())
 
     @property
     def money_for_expensive(self) -> float:
         """Share of the money to spend on expensive annotators."""
         if not self._money:  # a list, so that copies share it
             cost = self.cost_of_annotators()
-            expensive = cost > self.expensive_from
+            expensive = self.expensive
             price = float(cost[expensive].mean() / cost[~expensive].mean())
             who, left, right, outcome = self.pool.columns()
             won, lost = np.where(outcome == LEFT, (left, right), (right, left))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from jamrank.acquisition.pool import Vote, VotePool
+from jamrank.acquisition.prices import is_expensive
 from jamrank.acquisition.records import Assignment
 from jamrank.acquisition.view import View
 from jamrank.errors import ParameterError
@@ -157,18 +158,20 @@ class Desk:
         return self._given[who] - self._before[who] < self._capacity_of(who)
 
     def eligible(self, share_cap: float) -> IntArray:
-        """Return who may be asked: annotators with capacity, below the cap on shares of all and of open votes."""
-        able = [who for who in range(len(self.pool.annotators)) if self.can_ask(who)]
-        if not able:
-            return np.empty(0, np.int64)
-        fair = share_cap / len(able)
-        total, in_flight = sum(self._given[who] for who in able) + 1, Counter(who for who, _, _ in self.in_flight())
-        below = [
-            who
-            for who in able
-            if self._given[who] < fair * total + _HEAD_START and in_flight[who] < fair * in_flight.total() + 1
-        ]
-        return np.array(below or able, np.int64)
+        """Return who may be asked: annotators with capacity, below the cap on shares of all and of open votes.
+
+        The equal share is that of one of the cheap, or of the expensive annotators, if only these voted.
+        """
+        able = np.array([who for who in range(len(self.pool.annotators)) if self.can_ask(who)], np.int64)
+        open_votes = np.bincount([who for who, _, _ in self.in_flight()], minlength=len(self.pool.annotators))
+        given, expensive = self.given[able], is_expensive(self.cost)[able]
+        in_flight = open_votes[able]
+        below = np.zeros(len(able), np.bool_)
+        for kind in (expensive, ~expensive):
+            fair = share_cap / max(int(kind.sum()), 1)
+            room = given < fair * (given.sum() + 1) + _HEAD_START
+            below |= kind & room & (in_flight < fair * in_flight.sum() + 1)
+        return able[below] if below.any() else able
 
     def free(self, view: View, pairs: IntArray, rows: IntArray | None = None) -> BoolArray:
         """Return which pairs each annotator may be asked: annotators by pairs.

@@ -13,10 +13,10 @@ from scipy.stats import beta
 
 from jamrank.acquisition.channel import vote_information
 from jamrank.fitting.prior import Prior
-from jamrank.typing import FloatArray
+from jamrank.typing import BoolArray, FloatArray
 
 # An annotator is expensive above this multiple of the lowest cost.
-PRICIER = 3.0
+_PRICIER = 3.0
 # Prior of the scale of the scores: median and standard deviation of its logarithm.
 _USUAL_SCALE, _SPREAD = np.sqrt(2.0), 0.5
 _SCALES = _USUAL_SCALE * np.exp(np.linspace(-2.5, 2.0, 7) * _SPREAD)
@@ -45,6 +45,11 @@ def _grid() -> tuple[FloatArray, FloatArray]:
 
 _SCALE, _FLIPS = _grid()
 _LOG_PRIOR = -0.5 * (np.log(_SCALE / _USUAL_SCALE) / _SPREAD) ** 2
+
+
+def is_expensive(cost: FloatArray) -> BoolArray:
+    """Say which annotators are expensive."""
+    return np.asarray(cost > _PRICIER * cost.min(initial=np.inf))
 
 
 def share_of_money(wins: FloatArray, price: float) -> float:

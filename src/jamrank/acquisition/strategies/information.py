@@ -46,7 +46,7 @@ def information(view: View) -> Proposals:
 
 def _class_to_ask(view: View) -> tuple[BoolArray, FloatArray]:
     """Draw whether to ask the cheap or the expensive annotators; return who is asked, and the probability of each."""
-    expensive = view.cost > view.belief.expensive_from
+    expensive = view.belief.expensive[view.annotators]
     if expensive.all() or not expensive.any():
         return np.ones(len(expensive), np.bool_), np.ones(len(expensive))
     money = view.belief.money_for_expensive
