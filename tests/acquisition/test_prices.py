@@ -68,9 +68,13 @@ def test_the_order_of_items_does_not_matter():
 
 
 def test_of_many_items_those_with_the_most_votes_are_used(monkeypatch):
-    wins = votes(0.47, 0.03, 300, 60, n=20)
-    more = np.zeros((2, 60, 60))
-    more[:, 40:, 40:] = wins
-    monkeypatch.setattr(prices, "_MOST_ITEMS", 20)
-    for found, expected in zip(prices._worth(more), prices._worth(wins), strict=True):
-        assert found == pytest.approx(expected)
+    rng = np.random.default_rng(0)
+    won, lost = np.array([rng.choice(4, 2, replace=False) for _ in range(50)]).T * 3
+    expensive, weight = rng.random(52) < 0.3, rng.random(52)
+    won, lost = np.append(won, [1, 2]), np.append(lost, [3, 4])  # items 1, 2 and 4 have one vote
+    monkeypatch.setattr(prices, "_MOST_ITEMS", 4)
+    wins = prices.count_wins(expensive, won, lost, weight, 11)
+    assert wins.shape == (2, 4, 4)
+    assert wins.sum() == pytest.approx(weight[:50].sum())
+    here = (won == 9) & (lost == 6) & expensive
+    assert wins[1, 3, 2] == pytest.approx(weight[here].sum())

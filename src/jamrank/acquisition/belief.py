@@ -11,7 +11,7 @@ import numpy as np
 from jamrank.acquisition.channel import LEFT, TIE, expected_truth, fisher_information, moments, vote_information
 from jamrank.acquisition.features import ItemFeatures
 from jamrank.acquisition.pool import VotePool
-from jamrank.acquisition.prices import is_expensive, share_of_money
+from jamrank.acquisition.prices import count_wins, is_expensive, share_of_money
 from jamrank.acquisition.reliability import Reliability
 from jamrank.acquisition.scores import MOST_DENSE, GaussianScores
 from jamrank.errors import FeatureError, InputError, JamrankWarning
@@ -122,9 +122,10 @@ class Belief:
             price = float(cost[expensive].mean() / cost[~expensive].mean())
             who, left, right, outcome = self.pool.columns()
             won, lost = np.where(outcome == LEFT, (left, right), (right, left))
-            wins = np.zeros((2, len(self.pool.items), len(self.pool.items)))
-            np.add.at(wins, (expensive[who].astype(np.int64), won, lost), self.pool.weight * (outcome != TIE))
-            self._money.append(share_of_money(wins, price))
+            decided = self.pool.weight * (outcome != TIE)
+            self._money.append(
+                share_of_money(count_wins(expensive[who], won, lost, decided, len(self.pool.items)), price)
+            )
         return self._money[0]
 
     def refit(self) -> None:

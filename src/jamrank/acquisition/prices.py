@@ -13,7 +13,7 @@ from scipy.stats import beta
 
 from jamrank.acquisition.channel import vote_information
 from jamrank.fitting.prior import Prior
-from jamrank.typing import BoolArray, FloatArray
+from jamrank.typing import BoolArray, FloatArray, IntArray
 
 # An annotator is expensive above this multiple of the lowest cost.
 _PRICIER = 3.0
@@ -25,8 +25,7 @@ _STEPS, _LONGEST_STEP = 6, 1.5
 _TRIAL, _LEAN = 0.1, 1.2
 # Votes per item by the cheap ones before the expensive ones can get the money.
 _TRIED = 6.0
-# With more items, those with the most votes.
-_MOST_ITEMS = 150
+_MOST_ITEMS = 100
 
 
 def _grid() -> tuple[FloatArray, FloatArray]:
@@ -52,6 +51,24 @@ def is_expensive(cost: FloatArray) -> BoolArray:
     return np.asarray(cost > _PRICIER * cost.min(initial=np.inf))
 
 
+def count_wins(expensive: BoolArray, won: IntArray, lost: IntArray, weight: FloatArray, n: int) -> FloatArray:
+    """Return the votes for each item over each other, by cheap and by expensive annotators.
+
+    With very many items, only those with the most votes.
+
+    expensive, won, lost, weight: For each vote.
+    n: Number of items.
+    """
+    votes = np.bincount(won, weight, n) + np.bincount(lost, weight, n)
+    most = np.sort(np.argsort(-votes, kind="stable")[:_MOST_ITEMS])
+    place = np.full(n, -1)
+    place[most] = np.arange(len(most))
+    kept = (place[won] >= 0) & (place[lost] >= 0)
+    wins = np.zeros((2, len(most), len(most)))
+    np.add.at(wins, (expensive[kept].astype(np.int64), place[won[kept]], place[lost[kept]]), weight[kept])
+    return wins
+
+
 def share_of_money(wins: FloatArray, price: float) -> float:
     """Return the share of the money to spend on expensive votes.
 
@@ -74,8 +91,7 @@ def share_of_money(wins: FloatArray, price: float) -> float:
 
 def _worth(wins: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return for each point of the grid what a cheap and an expensive vote tell, and its probability."""
-    most = np.sort(np.argsort(-wins.sum(axis=(0, 1)) - wins.sum(axis=(0, 2)), kind="stable")[:_MOST_ITEMS])
-    log_evidence, scores, precision = _integrated(wins[:, most[:, None], most])
+    log_evidence, scores, precision = _integrated(wins)
     log_weight = log_evidence + _LOG_PRIOR
     chance = np.exp(log_weight - log_weight.max())
     chance /= chance.sum()
