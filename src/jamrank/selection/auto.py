@@ -23,6 +23,7 @@ from jamrank.selection.adaptive import CAUTION, FORWARD, looks_adaptive
 from jamrank.selection.candidates import usual_candidates
 from jamrank.selection.cross_validation import Candidate, HeldOut, frames, hold_out
 from jamrank.selection.design import Design, examine_design
+from jamrank.selection.differing import THEY_DIFFER
 from jamrank.selection.folds import assign_folds, assign_periods
 from jamrank.selection.judging import judging_body, with_judging
 from jamrank.text import many
@@ -57,8 +58,10 @@ class Auto(RankingModel):
     BradleyTerry, AmElo, and CrowdBT and JAM with either noise are tried; with features also JAM with them, by the
     linear scorer or linear+objects, KernelJAM and VRJAM. The one with the lowest loss of a held-out vote (minus the
     logarithm of its probability), or a simpler one that is as good, is fitted to all votes; its result is the
-    result of ``Auto``. Where that model does not estimate flips (BradleyTerry, AmElo), the flips and verdicts of
-    ``annotators_`` come from a CrowdBT fitted to the same votes; ``result_.judged_by`` says so.
+    result of ``Auto``. Where annotators differ too much in how often they err to count their votes alike, it is a
+    model of annotators, if one has a lower loss. Where the chosen model does not estimate flips (BradleyTerry,
+    AmElo), the flips and verdicts of ``annotators_`` come from a CrowdBT fitted to the same votes;
+    ``result_.judged_by`` says so.
 
     Parameters
     ----------
@@ -301,7 +304,10 @@ def _reason(found: HeldOut, folds: int, drawn_from: int | None, forward: bool = 
     vote = "later vote" if forward else "held-out vote"
     reason = f"{choice}: {found.log_loss(choice).value:.4f} nats per {vote}{which}"
     others = [name for name in found.choices if name != choice]
-    if choice != best:
+    if found.by_differences:
+        gap = found.difference(found.simplest, choice).value
+        reason += f", {gap:.4f} lower than {found.simplest}, the simplest of {len(others) + 1} models; {THEY_DIFFER}"
+    elif choice != best:
         gap = found.difference(choice, best).value
         reason += f", the simplest of {len(others) + 1} models that is as good as the best ({best}, {gap:.4f} lower)"
     elif others:
