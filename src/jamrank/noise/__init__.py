@@ -2,6 +2,7 @@
 
 from jamrank.noise.base import Noise
 from jamrank.noise.clustered import ClusteredFlip
+from jamrank.noise.difficulty import Difficulty
 from jamrank.noise.discrimination import Discrimination
 from jamrank.noise.flip import Flip
 from jamrank.noise.grades import Graded
@@ -13,6 +14,7 @@ from jamrank.noise.two_coin import TwoCoin
 __all__ = [
     "NOISES",
     "ClusteredFlip",
+    "Difficulty",
     "Discrimination",
     "Flip",
     "Graded",
