@@ -12,6 +12,7 @@ import numpy as np
 from jamrank.fitting.spec import FeatureUse
 from jamrank.models.base import RankingModel
 from jamrank.models.registry import find_model
+from jamrank.noise import NOISES
 from jamrank.selection.cross_validation import Candidate
 from jamrank.selection.design import Design
 
@@ -47,15 +48,17 @@ def usual_candidates(
 
 
 def _suits(model: RankingModel, from_disk: bool, gold: bool) -> bool:
-    can = model._spec.capabilities
-    return can.out_of_core >= from_disk and can.gold >= gold
+    can, noise = model._spec.capabilities, model.get_params().get("noise")
+    in_memory = noise is not None and NOISES[noise].in_memory
+    return can.out_of_core >= from_disk and can.gold >= gold and not (from_disk and in_memory)
 
 
 def _usual(design: Design) -> list[RankingModel]:
     """Return the models whose parameters are identified, from the simplest to the most complex.
 
     A single annotator has no relative reliability, but may prefer a side. A position bias needs sides that are not
-    confounded with items. A truth per pair differs from a truth per vote only where pairs are repeated.
+    confounded with items. A truth per pair differs from a truth per vote only where pairs are repeated, and how hard
+    a pair is shows only where it has several votes.
     """
     from jamrank.models import JAM, VRJAM, AmElo, BradleyTerry, CrowdBT, KernelJAM, MixedBT
 
@@ -68,6 +71,8 @@ def _usual(design: Design) -> list[RankingModel]:
         models.append(JAM())
         if design.sides:
             models.append(JAM(noise="two-coin"))
+        if design.lists:
+            models.append(JAM(noise="difficulty"))
     return [*models, JAM(scorer="linear+objects"), KernelJAM(), VRJAM()]
 
 
@@ -114,7 +119,7 @@ def _all() -> list[RankingModel]:
     from jamrank.models import MODELS
     from jamrank.selection import Auto
 
-    usual = _usual(Design(np.inf, 2, sides=True, repeats=True))
+    usual = _usual(Design(np.inf, 2, sides=True, repeats=True, lists=True))
     others = [kind() for kind in MODELS.values() if kind is not Auto and not any(type(one) is kind for one in usual)]
     return sorted(usual + others, key=lambda model: model._spec.capabilities.annotators)
 
