@@ -57,7 +57,7 @@ class Auto(RankingModel):
     BradleyTerry, AmElo, CrowdBT and JAM with flips or two coins, and JAM with difficulty are tried; with features
     also JAM with them, by the linear scorer or linear+objects, KernelJAM and VRJAM. The one with the lowest loss of a
     held-out vote (minus the logarithm of its probability), or a simpler one that is as good, is fitted to all votes;
-    its result is the result of ``Auto``. Where that model does not estimate flips (BradleyTerry, AmElo), the flips and
+    its result is the result of ``Auto``. Where that model does not estimate flips (BradleyTerry, AmElo), flips and
     verdicts of ``annotators_`` come from a CrowdBT fitted to the same votes; ``result_.judged_by`` says so.
 
     Parameters
