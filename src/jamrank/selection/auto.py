@@ -55,12 +55,12 @@ class ModelChoice:
 class Auto(RankingModel):
     """Chooses a model by its loss on held-out votes, and fits it.
 
-    BradleyTerry, AmElo, and CrowdBT and JAM with either noise are tried; with features also JAM with them, by the
-    linear scorer or linear+objects, KernelJAM and VRJAM. The one with the lowest loss of a held-out vote (minus the
-    logarithm of its probability), or a simpler one that is as good, is fitted to all votes; its result is the
-    result of ``Auto``. Where annotators differ too much in how often they err to count their votes alike, it is a
-    model of annotators, if one has a lower loss. Where the chosen model does not estimate flips (BradleyTerry,
-    AmElo), the flips and verdicts of ``annotators_`` come from a CrowdBT fitted to the same votes;
+    BradleyTerry, AmElo, CrowdBT and JAM with flips or two coins, and JAM with difficulty are tried; with features
+    also JAM with them, by the linear scorer or linear+objects, KernelJAM and VRJAM. The one with the lowest loss of a
+    held-out vote (minus the logarithm of its probability), or a simpler one that is as good, is fitted to all votes;
+    its result is the result of ``Auto``. Where annotators differ too much in how often they err to count their votes
+    alike, it is a model of annotators, if one has a lower loss. Where the chosen model does not estimate flips
+    (BradleyTerry, AmElo), the flips and verdicts of ``annotators_`` come from a CrowdBT fitted to the same votes;
     ``result_.judged_by`` says so.
 
     Parameters
