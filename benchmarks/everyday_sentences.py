@@ -30,6 +30,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
      _MODEL + r": (?P<loss>[\d.]+) nats per (?:held-out|later) vote(?: \([^)]*\))?, (?:the simplest of (?P<n>\d+) models that "
      r"is as good as the best \((?P<best>[^,]+), [\d.-]+ lower\)|the lowest of (?P<n2>\d+) models; next is .*?)"
      r"(?:; chosen on [\d,]+ of [\d,]+ votes)?\.", holds.chosen),
+    ("tastes differ", r"FamilyBT: annotators do not err independently, .*", holds.never),
     ("adaptive pairs", r"Items with similar results were compared more often than by chance.*", holds.adaptive),
     ("scored forward in time", r"Pairs look as if they were chosen by earlier votes.*", holds.adaptive),
     # the ranking
