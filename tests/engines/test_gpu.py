@@ -168,6 +168,21 @@ def assert_same_passes(engine: GpuEngine, memory: MemoryEngine) -> None:
     )
 
 
+def test_the_posterior_of_every_pair_is_computed_where_the_votes_are():
+    for share, launches in ((1.0, 0), (0.5, 1)):
+        device = EmulatedDevice()
+        engine = GpuEngine(Rows.per_pair(jury(share)), device=device)
+        assert engine.gpu.all_pairs == (share == 1.0)
+        scores, log_emission = scores_of(engine.rows), tables_of(engine.rows)
+        kept, before = engine.expectation(scores, log_emission).curvature, len(device.launched)
+        engine.posterior(scores, log_emission)
+        assert sum(kernel.startswith(("walk", "over_")) for kernel in device.launched[before:]) == launches
+        # It leaves the curvature of the pass alone.
+        passes = engine.passes
+        engine.curvature_times(kept, scores)
+        assert engine.passes == passes
+
+
 @pytest.mark.parametrize("variance", [None, 0.5])
 def test_steps_are_those_that_are_worked_out_in_memory(rows, device, variance):
     engine, memory = GpuEngine(rows, device=device), MemoryEngine(rows)

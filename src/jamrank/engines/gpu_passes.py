@@ -196,10 +196,7 @@ class PassTask:
         at = part.vote_base if self.form.in_runs else part.begin
         length = len(there["codes"]) if self.form.patterns is not None else len(part)
         found = device.empty(length, np.float64)
-        if self.walks and gpu.all_pairs:
-            self.walk(gpu, part, there, gpu.sums, found)
-        else:
-            self._pass(gpu, part, there, None, found)
+        self._pass(gpu, part, there, None, found)
         device.read(found, out[at : at + length])
 
     def summed(self, by_kind: FloatArray) -> tuple[FloatArray, FloatArray, float]:
