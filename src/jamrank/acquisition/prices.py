@@ -8,8 +8,7 @@ expensive annotators are judged together: on a grid, with the scores integrated 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit
-from scipy.stats import beta
+from scipy.special import betainc, betaincinv, expit
 
 from jamrank.acquisition.channel import vote_information
 from jamrank.fitting.prior import Prior
@@ -35,8 +34,8 @@ def _grid() -> tuple[FloatArray, FloatArray]:
     higher price is not paid for worse votes.
     """
     wrong, right = Prior().flip_votes
-    flips = beta(1 + wrong, 1 + right)
-    cheap = flips.ppf((np.arange(6) + 0.5) / 6 * flips.cdf(0.5))
+    of_beta = 1 + wrong, 1 + right
+    cheap = betaincinv(*of_beta, (np.arange(6) + 0.5) / 6 * betainc(*of_beta, 0.5))
     ratio = (np.arange(5) + 0.5) / 5
     scale, first, share = (axis.ravel() for axis in np.meshgrid(_SCALES, cheap, ratio, indexing="ij"))
     return scale, np.stack([first, first * share])

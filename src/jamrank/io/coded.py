@@ -12,8 +12,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.data.folding import EncodedVotes, fold
+from jamrank.data.folding import count
 from jamrank.data.ids import as_objects
+from jamrank.data.packing import Packing, sorted_keys
 from jamrank.data.parsing import REQUIRED, WINNERS
 from jamrank.data.storage import MISSING
 from jamrank.io.canonical import integers
@@ -103,8 +104,12 @@ def _votes(codes: Any, columns: dict[str, list[NDArray[Any]]]) -> Comparisons | 
     items, (left, right) = _ranked(codes, columns, "left", "right")
     if kernels.any_equal(left, right, default_threads()):
         return None
-    votes = EncodedVotes(items, annotators, np.array([""], dtype=object), left, right, who, None, results, None)
-    return Comparisons(votes.items, votes.annotators, votes.questions, *fold(votes))
+    packing = Packing(items, annotators, np.array([""], dtype=object))
+    if not packing.possible:
+        return None
+    keys, n_missing = packing.pack(left, right, who, None, results), count(results, MISSING)
+    del left, right, who, results  # before memory is taken to sort
+    return Comparisons.unpack(packing, *sorted_keys(keys, None), len(keys) - n_missing, n_missing)
 
 
 def _ranked(codes: Any, columns: dict[str, list[NDArray[Any]]], *names: str) -> tuple[NDArray[Any], list[Int32Array]]:

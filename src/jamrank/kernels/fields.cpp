@@ -22,6 +22,11 @@ struct Word {
     size_t size;
 };
 
+struct Hashed {
+    Word word;
+    uint64_t hash;
+};
+
 bool same_word(Word one, Word other) {
     if (one.size != other.size) return false;
     if (one.size < 8 || one.size > 16) return std::memcmp(one.begin, other.begin, one.size) == 0;
@@ -125,7 +130,7 @@ class FieldCodes {
     }
 
   private:
-    static constexpr size_t kMostParts = 16;
+    static constexpr size_t kMostParts = 16, kLines = 16;
     static constexpr uint8_t kQuote = '"', kNewline = '\n', kReturn = '\r';
 
     // Where each part begins: at a line, outside quotes.
@@ -148,28 +153,36 @@ class FieldCodes {
 
     // The rules of `regular_lines`: quotes enclose whole fields, and a return comes only before a newline.
     bool read(const uint8_t* at, const uint8_t* end, std::vector<Met>& met, std::vector<int32_t>& codes) const {
-        std::vector<uint8_t> plain;
         const size_t width = kinds_.size();
         codes.reserve(static_cast<size_t>(end - at) / 8);
+        // Words are looked up some lines later, when their places in the tables have been fetched.
+        std::vector<Hashed> line(kLines * width);
+        std::vector<std::vector<uint8_t>> plain;
         while (at < end) {
-            for (size_t column = 0; column < width; ++column) {
+            size_t n = 0;
+            for (; at < end && n < line.size(); ++n) {
+                const bool last = n % width + 1 == width;
                 const uint8_t* begin = at;
                 Word word;
                 if (at < end && *at == kQuote) {
-                    at = closing(at + 1, end, plain);
+                    std::vector<uint8_t> text;
+                    at = closing(at + 1, end, text);
                     if (at == nullptr) return false;
-                    word = plain.empty() ? Word{begin + 1, static_cast<size_t>(at - begin - 2)}
-                                         : Word{plain.data(), plain.size()};
+                    word = text.empty() ? Word{begin + 1, static_cast<size_t>(at - begin - 2)} : Word{text.data(), text.size()};
+                    if (!text.empty()) plain.push_back(std::move(text));
                 } else {
                     at = stop(at, end);
                     word = {begin, static_cast<size_t>(at - begin)};
                 }
-                const bool last = column + 1 == width;
                 if (last && at < end && *at == kReturn) ++at;
                 if (at >= end || *at != (last ? kNewline : delimiter_)) return false;
                 ++at;
-                codes.push_back(word.size ? code(word, met[kinds_[column]]) : -1);
+                line[n] = {word, hash_bytes(word.begin, word.size)};
+                met[kinds_[n % width]].numbering.fetch(line[n].hash);
             }
+            if (n % width) return false;
+            for (size_t k = 0; k < n; ++k) codes.push_back(line[k].word.size ? code(line[k], met[kinds_[k % width]]) : -1);
+            plain.clear();
         }
         return true;
     }
@@ -205,10 +218,10 @@ class FieldCodes {
         return nullptr;
     }
 
-    static int32_t code(Word word, Met& met) {
+    static int32_t code(const Hashed& found, Met& met) {
         const size_t before = met.numbering.keys().size();
-        const int32_t number = met.numbering.number(hash_bytes(word.begin, word.size), word, same_word);
-        if (met.numbering.keys().size() > before) met.numbering.move_last(met.words.keep(word));
+        const int32_t number = met.numbering.number(found.hash, found.word, same_word);
+        if (met.numbering.keys().size() > before) met.numbering.move_last(met.words.keep(found.word));
         return number;
     }
 

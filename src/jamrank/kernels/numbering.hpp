@@ -9,6 +9,14 @@
 
 namespace jamrank {
 
+inline void fetch_early(const void* address) {
+#if defined(__GNUC__)
+    __builtin_prefetch(address);
+#else
+    (void)address;
+#endif
+}
+
 // Distinct keys in the order in which they are first met; at least half of the table is empty.
 template <typename Key>
 class Numbering {
@@ -28,6 +36,8 @@ class Numbering {
         return fresh;
     }
     const std::vector<Key>& keys() const { return keys_; }
+    // Brings the place of a hash into the cache.
+    void fetch(uint64_t hash) const { fetch_early(&slots_[place(hash)]); }
     // Puts an equal key, which stays, in the place of the newest one.
     void move_last(Key key) { keys_.back() = key; }
 
@@ -53,11 +63,12 @@ class Numbering {
     std::vector<Key> keys_;
 };
 
+// Every bit of a word must reach the lowest bits: names often differ in their last characters alone.
 inline uint64_t hash_bytes(const uint8_t* bytes, size_t width) {
     uint64_t hash = width;
     const auto mix = [&hash](uint64_t word) {
         hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
-        hash ^= hash >> 29;
+        hash = (hash ^ (hash >> 32)) * 0xD6E8FEB86659FD93u;
     };
     const auto word = [](const uint8_t* from) {
         uint64_t found;

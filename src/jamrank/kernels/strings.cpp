@@ -10,14 +10,6 @@
 namespace jamrank {
 namespace {
 
-void fetch_early(const void* address) {
-#if defined(__GNUC__)
-    __builtin_prefetch(address);
-#else
-    (void)address;
-#endif
-}
-
 // Codes of Python strings; returns the distinct ones by code, or None where a value is no string.
 nb::object code_strings(const nb::list& values, Array<int32_t> codes) {
     constexpr size_t kAhead = 12;
