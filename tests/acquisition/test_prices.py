@@ -43,16 +43,15 @@ def test_those_are_asked_whose_votes_tell_more_for_their_price():
     assert not prices.worth_their_price(votes(0.47, 0.03, 300, 60), 1000.0)
 
 
-def test_of_two_kinds_that_hardly_differ_the_one_on_which_more_was_spent_is_asked(monkeypatch):
-    cheap, dear, chance = np.array([1.0]), np.array([11.0]), np.array([1.0])
+def test_of_two_kinds_that_hardly_differ_the_cheap_one_is_asked(monkeypatch):
+    # Two points: an expensive vote tells as much as 11 cheap ones, or as one.
+    cheap, dear, chance = np.ones(2), np.array([11.0, 1.0]), np.array([1.0, 0.0])
     monkeypatch.setattr(prices, "_worth", lambda wins: (cheap, dear, chance))
     wins = np.zeros((2, 2, 2))
-    wins[:, 0, 1] = 50.0, 4.0
     assert not prices.worth_their_price(wins, 10.0)
     assert prices.worth_their_price(wins, 9.0)
-    wins[1, 0, 1] = 6.0
-    assert prices.worth_their_price(wins, 10.0) and prices.worth_their_price(wins, 13.0)
-    assert not prices.worth_their_price(wins, 14.0)
+    chance[:] = 0.5, 0.5  # expected costs 1.7 and 2.8 times those of the better kind
+    assert not prices.worth_their_price(wins, 11.0 / 2.4)
 
 
 def test_the_order_of_items_does_not_matter():

@@ -23,7 +23,7 @@ _SCALES = _USUAL_SCALE * np.exp(np.linspace(-2.5, 2.0, 7) * _SPREAD)
 _STEPS, _LONGEST_STEP = 6, 1.5
 # Votes per item by the cheap ones before the expensive ones are asked.
 TRIED = 6.0
-# The kind on which more was spent is asked up to this ratio of the expected costs.
+# The cheap ones are asked up to this ratio of the expected costs.
 _LEAN = 1.2
 _MOST_ITEMS = 100
 
@@ -73,18 +73,15 @@ def worth_their_price(wins: FloatArray, price: float) -> bool:
     """Say whether to ask the expensive annotators rather than the cheap ones.
 
     One kind is asked, because a fit that is unsure of the flips of both loses by a mixture: the kind with the lower
-    expected cost, relative to that of the better kind; if they hardly differ, the one on which more was
-    spent.
+    expected cost, relative to that of the better kind; if they hardly differ, the cheap ones.
 
     wins: For cheap and expensive annotators the votes for each item over each other.
     price: Of an expensive vote, in cheap ones.
     """
-    votes = wins.sum(axis=(1, 2))
     cheap, dear, chance = _worth(wins)
     better = np.maximum(cheap, dear / price)
     by_cheap, by_dear = float(chance @ (better / cheap)), float(chance @ (better * price / dear))
-    lean = _LEAN if price * votes[1] <= votes[0] else 1 / _LEAN
-    return by_cheap > lean * by_dear
+    return by_cheap > _LEAN * by_dear
 
 
 def _worth(wins: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
