@@ -9,6 +9,7 @@ from jamrank.registry import importing
 if TYPE_CHECKING:
     from jamrank.noise.base import Noise
     from jamrank.noise.clustered import ClusteredFlip
+    from jamrank.noise.difficulty import Difficulty
     from jamrank.noise.discrimination import Discrimination
     from jamrank.noise.flip import Flip
     from jamrank.noise.grades import Graded
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NOISES",
     "ClusteredFlip",
+    "Difficulty",
     "Discrimination",
     "Flip",
     "Graded",
@@ -36,6 +38,7 @@ if not TYPE_CHECKING:
         {
             "base": "Noise",
             "clustered": "ClusteredFlip",
+            "difficulty": "Difficulty",
             "discrimination": "Discrimination",
             "flip": "Flip",
             "grades": "Graded",
