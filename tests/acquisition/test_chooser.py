@@ -321,16 +321,6 @@ def test_expensive_annotators_get_the_money_where_cheap_ones_say_little(cheap_fl
     assert least <= spent["dear"] / sum(spent.values()) <= most
 
 
-def test_the_probability_of_a_choice_allows_for_the_draw_between_cheap_and_expensive_annotators():
-    chooser = jr.Chooser(items=ITEMS, annotators=["cheap", "dear"], costs={"dear": 10.0}, random_state=0, explore=0.0)
-    view = chooser._view(np.arange(2))
-    found = [STRATEGIES["information"](view) for _ in range(600)]
-    dear = np.mean([one.value.max(axis=1).argmax() for one in found])
-    assert found[0].chance.sum() == pytest.approx(1.0)
-    assert 0 < found[0].chance[1] < 0.1
-    assert dear == pytest.approx(found[0].chance[1], abs=0.02)
-
-
 def test_new_items_are_asked_within_their_own_question():
     questions = {"a1": "p", "a2": "p", "a3": "p", "b1": "q", "b2": "q", "b3": "q"}
     chooser = jr.Chooser(items=questions, annotators=ANNOTATORS, questions=questions, random_state=0)

@@ -36,28 +36,22 @@ def test_with_the_scores_integrated_out_the_posterior_is_that_of_numeric_integra
         assert found @ quantity / found.sum() == pytest.approx(expected @ quantity / expected.sum(), rel=0.06)
 
 
-def test_money_goes_to_those_whose_votes_tell_more_for_it():
-    assert prices.share_of_money(votes(0.05, 0.05, 200, 40), 10.0) < 0.01
-    assert prices.share_of_money(votes(0.47, 0.03, 300, 60), 10.0) == 1.0
-    assert prices.share_of_money(votes(0.47, 0.03, 300, 60), 1000.0) < 0.1
+def test_those_are_asked_whose_votes_tell_more_for_their_price():
+    assert not prices.worth_their_price(votes(0.05, 0.05, 200, 40), 10.0)
+    assert prices.worth_their_price(votes(0.47, 0.03, 300, 60), 10.0)
+    assert prices.worth_their_price(votes(0.47, 0.03, 300, 0), 10.0)
+    assert not prices.worth_their_price(votes(0.47, 0.03, 300, 60), 1000.0)
 
 
-def test_the_cheap_ones_start_and_the_others_are_tried():
-    nothing = np.zeros((2, 10, 10))
-    assert prices.share_of_money(nothing, 10.0) == pytest.approx(0.1)
-    assert prices.share_of_money(nothing, 1000.0) == 0.0
-    assert prices.share_of_money(votes(0.47, 0.03, 100, 60), 10.0) == pytest.approx(0.1)
-
-
-def test_of_two_kinds_that_hardly_differ_the_one_that_has_got_more_keeps_it(monkeypatch):
-    cheap, dear, chance = np.array([1.0]), np.array([11.0]), np.array([1.0])
+def test_of_two_kinds_that_hardly_differ_the_cheap_one_is_asked(monkeypatch):
+    # Two points: an expensive vote tells as much as 11 cheap ones, or as one.
+    cheap, dear, chance = np.ones(2), np.array([11.0, 1.0]), np.array([1.0, 0.0])
     monkeypatch.setattr(prices, "_worth", lambda wins: (cheap, dear, chance))
     wins = np.zeros((2, 2, 2))
-    wins[:, 0, 1] = 50.0, 4.0
-    assert prices.share_of_money(wins, 10.0) == pytest.approx(0.1)
-    assert prices.share_of_money(wins, 5.0) == 1.0
-    wins[1, 0, 1] = 6.0
-    assert prices.share_of_money(wins, 10.0) == prices.share_of_money(wins, 13.0) == 1.0
+    assert not prices.worth_their_price(wins, 10.0)
+    assert prices.worth_their_price(wins, 9.0)
+    chance[:] = 0.5, 0.5  # expected costs 1.7 and 2.8 times those of the better kind
+    assert not prices.worth_their_price(wins, 11.0 / 2.4)
 
 
 def test_the_order_of_items_does_not_matter():

@@ -11,7 +11,7 @@ import numpy as np
 from jamrank.acquisition.channel import LEFT, TIE, expected_truth, fisher_information, moments, vote_information
 from jamrank.acquisition.features import ItemFeatures
 from jamrank.acquisition.pool import VotePool
-from jamrank.acquisition.prices import count_wins, is_expensive, share_of_money
+from jamrank.acquisition.prices import TRIED, count_wins, is_expensive, worth_their_price
 from jamrank.acquisition.reliability import Reliability
 from jamrank.acquisition.scores import MOST_DENSE, GaussianScores
 from jamrank.errors import FeatureError, InputError, JamrankWarning
@@ -45,7 +45,7 @@ class Belief:
         self.model: Any = None
         # Annotators of one cost share a prior.
         self.cost_of_annotators: Callable[[], FloatArray] = lambda: np.ones(len(pool.annotators))
-        self._money: list[float] = []
+        self._worth: list[bool] = []
         # Variance of a score given its features, and of the weight of each standardised feature.
         self._own_variance, self._weight_variance = USUAL_VARIANCE, 0.0
         self.prior_variance = USUAL_VARIANCE
@@ -114,25 +114,26 @@ class Belief:
         return is_expensive(self.cost_of_annotators())
 
     @property
-    def money_for_expensive(self) -> float:
-        """Share of the money to spend on expensive annotators."""
-        if not self._money:  # a list, so that copies share it
+    def asks_expensive(self) -> bool:
+        """Whether to ask the expensive annotators rather than the cheap ones."""
+        if not self._worth:  # a list, so that copies share it
             cost = self.cost_of_annotators()
             expensive = self.expensive
             price = float(cost[expensive].mean() / cost[~expensive].mean())
             who, left, right, outcome = self.pool.columns()
             won, lost = np.where(outcome == LEFT, (left, right), (right, left))
             decided = self.pool.weight * (outcome != TIE)
-            self._money.append(
-                share_of_money(count_wins(expensive[who], won, lost, decided, len(self.pool.items)), price)
-            )
-        return self._money[0]
+            n, by_expensive = len(self.pool.items), expensive[who]
+            tried = decided[~by_expensive].sum() >= TRIED * n
+            wins = count_wins(by_expensive, won, lost, decided, n)
+            self._worth.append(bool(tried) and worth_their_price(wins, price))
+        return self._worth[0]
 
     def refit(self) -> None:
         """Restart from a batch fit to all votes."""
         cost = self.cost_of_annotators()
         kind = np.unique(cost, return_inverse=True)[1].astype(np.int64)
-        self._money = []
+        self._worth = []
         if self._features is None:
             self.grow()
         who, left, right, outcome = self.pool.columns()

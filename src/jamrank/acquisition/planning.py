@@ -137,7 +137,9 @@ def _ask(
     view = View(belief, goal, first, second, everyone, cost, given, votes, lambda: np.zeros(len(first)), rng)
     proposals = strategy(view)
     value = proposals.value + 1e-12 * rng.random(proposals.value.shape)
-    most = share_cap * (given.sum() + count) / len(cost)
+    expensive = belief.expensive
+    of_a_kind = np.where(expensive, expensive.sum(), (~expensive).sum())
+    most = share_cap * (given.sum() + count) / of_a_kind
     room = np.maximum(np.ceil(most - given), 1).astype(np.int64)
     seats = np.repeat(np.argsort(-value.max(axis=1)), room[np.argsort(-value.max(axis=1))])[:count]
     best = np.argsort(-value.max(axis=0))

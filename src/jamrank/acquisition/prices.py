@@ -20,10 +20,10 @@ _PRICIER = 3.0
 _USUAL_SCALE, _SPREAD = np.sqrt(2.0), 0.5
 _SCALES = _USUAL_SCALE * np.exp(np.linspace(-2.5, 2.0, 7) * _SPREAD)
 _STEPS, _LONGEST_STEP = 6, 1.5
-# Share for a trial; the kind that got more money keeps it up to this ratio of expected costs.
-_TRIAL, _LEAN = 0.1, 1.2
-# Votes per item by the cheap ones before the expensive ones can get the money.
-_TRIED = 6.0
+# Votes per item by the cheap ones before the expensive ones are asked.
+TRIED = 6.0
+# The cheap ones are asked up to this ratio of the expected costs.
+_LEAN = 1.2
 _MOST_ITEMS = 100
 
 
@@ -68,24 +68,19 @@ def count_wins(expensive: BoolArray, won: IntArray, lost: IntArray, weight: Floa
     return wins
 
 
-def share_of_money(wins: FloatArray, price: float) -> float:
-    """Return the share of the money to spend on expensive votes.
+def worth_their_price(wins: FloatArray, price: float) -> bool:
+    """Say whether to ask the expensive annotators rather than the cheap ones.
 
-    It goes to one kind, because a fit that is unsure of the flips of both loses by a mixture: to the kind with the
-    lower expected cost, relative to that of the better kind; if they hardly differ, to the one that got more so far.
-    The cheap ones begin, and while they get it, the expensive ones are tried, unless they are surely not worth it.
+    One kind is asked, because a fit that is unsure of the flips of both loses by a mixture: the kind with the lower
+    expected cost, relative to that of the better kind; if they hardly differ, the cheap ones.
 
     wins: For cheap and expensive annotators the votes for each item over each other.
     price: Of an expensive vote, in cheap ones.
     """
-    votes = wins.sum(axis=(1, 2))
     cheap, dear, chance = _worth(wins)
     better = np.maximum(cheap, dear / price)
     by_cheap, by_dear = float(chance @ (better / cheap)), float(chance @ (better * price / dear))
-    lean = _LEAN if price * votes[1] <= votes[0] else 1 / _LEAN
-    if votes[0] >= _TRIED * wins.shape[1] and by_cheap > lean * by_dear:
-        return 1.0
-    return min(_TRIAL, float(chance[dear > price * cheap].sum()))
+    return by_cheap > _LEAN * by_dear
 
 
 def _worth(wins: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

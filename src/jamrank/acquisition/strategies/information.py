@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from jamrank.acquisition.channel import expected_truth, vote_information
 from jamrank.acquisition.goals import relevance
 from jamrank.acquisition.view import Proposals, View
-from jamrank.typing import BoolArray, FloatArray
+from jamrank.typing import FloatArray
 
 # This many pairs, the best for the best annotator, are evaluated for every annotator.
 _LOOKED_AT = 100
@@ -39,21 +39,16 @@ def information(view: View) -> Proposals:
     perfect = float((_reduction(vote_information(np.abs(mean), variance, 0.0)) * worth).mean())
     learning = _reduction(learned) * (LEARNING * perfect * _doubt(view))[:, None]
     why = "most information on the goal; current probability of the order {sure}"
-    asked, chance = _class_to_ask(view)
-    total = np.where(asked[:, None], 1.0, _LAST_RESORT) * (value + learning) / view.cost[:, None]
-    return Proposals(kept, total, why, learning > value, chance)
+    total = (value + learning) * (_priority(view) / view.cost)[:, None]
+    return Proposals(kept, total, why, learning > value)
 
 
-def _class_to_ask(view: View) -> tuple[BoolArray, FloatArray]:
-    """Draw whether to ask the cheap or the expensive annotators; return who is asked, and the probability of each."""
+def _priority(view: View) -> FloatArray:
+    """Return a factor for the value of each annotator: low for the kind that is not to be asked."""
     expensive = view.belief.expensive[view.annotators]
     if expensive.all() or not expensive.any():
-        return np.ones(len(expensive), np.bool_), np.ones(len(expensive))
-    money = view.belief.money_for_expensive
-    votes = money / view.cost[expensive].mean(), (1 - money) / view.cost[~expensive].mean()
-    share = votes[0] / sum(votes)
-    drawn = view.rng.random() < share
-    return expensive == drawn, np.where(expensive, share, 1 - share)
+        return np.ones(len(expensive))
+    return np.where(expensive == view.belief.asks_expensive, 1.0, _LAST_RESORT)
 
 
 def _rough_value(view: View, mean: FloatArray, variance: FloatArray, worth: FloatArray) -> FloatArray:
