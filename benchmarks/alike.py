@@ -1,7 +1,7 @@
 """Whether intervals hold where annotators think alike: FamilyBT with families found, beside the oracle and CrowdBT.
 
-Every set is drawn from a seed. Sets that are done are kept in build/alike.jsonl; a run that was stopped goes on from
-there. Delete that file to begin anew.
+Every set is drawn from a seed. Sets that are done are kept in build/alike.jsonl and alike_sets.json; a run that was
+stopped goes on from there, and ``--minutes 0`` writes the page of what there is. Delete both files to begin anew.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 import json
 import warnings
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 from time import monotonic
@@ -79,10 +81,17 @@ LINES = [
 COPIES = [(2, 5), (3, 5), (3, 8), (4, 8), (5, 8)]
 
 
+commit = cache(machine.commit)
+
+
 def measure(name: str, seed: int) -> dict[str, Any]:
+    """Measure one set, and say with which commit."""
+    own = measure_copies(name, seed) if name.startswith("copies") else measure_line(name, seed)
+    return {"line": name, "seed": seed, "commit": commit()} | own
+
+
+def measure_line(name: str, seed: int) -> dict[str, Any]:
     """Draw one set and fit it: families found, families known, and CrowdBT."""
-    if name.startswith("copies"):
-        return measure_copies(name, seed)
     line = next(line for line in LINES if line.name == name)
     drawn = line.draw(seed)
     votes, copies = drawn.votes, line.tastes.copies
@@ -96,7 +105,7 @@ def measure(name: str, seed: int) -> dict[str, Any]:
         # Where nothing is shared, CrowdBT is the oracle.
         oracle = None if line.independent or line.tastes.camps else jr.FamilyBT(families=known).fit(alone)
         crowd = None if line.tastes.camps else jr.CrowdBT().fit(votes)
-    done = {"line": name, "seed": seed, "rhat": found.result_.uncertainty.diagnostics.rhat}
+    done = {"rhat": found.result_.uncertainty.diagnostics.rhat}
     done["judges"] = found.result_.annotators.effective_judges
     if line.flip:
         done["flips"] = flips(found, drawn)
@@ -152,7 +161,7 @@ def measure_copies(name: str, seed: int) -> dict[str, Any]:
     judges = model.result_.annotators.effective_judges
     assert judges is not None
     off = abs(judges - first)
-    return {"line": name, "seed": seed, "off": off, "named": all(copied[first:]), "accused": any(copied[:first])}
+    return {"off": off, "named": float(all(copied[first:])), "accused": float(any(copied[:first]))}
 
 
 def run(
@@ -161,10 +170,11 @@ def run(
     done: Path | None,
     jobs: int,
     minutes: float,
+    known: Iterable[dict[str, Any]] = (),
 ) -> list[dict[str, Any]]:
     """Measure what is not done yet, for so long; return all that is known of the cases."""
     lines = done.read_text().splitlines() if done is not None and done.exists() else []
-    found = {(one["line"], one["seed"]): one for one in map(json.loads, lines)}
+    found = {(one["line"], one["seed"]): one for one in [*known, *map(json.loads, lines)]}
     todo, end = [case for case in cases if case not in found], monotonic() + 60 * minutes
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         for begin in range(0, len(todo), 4 * jobs):
@@ -179,6 +189,28 @@ def run(
                         kept.write(json.dumps(one) + "\n")
             report.say(f"{min(begin + len(chunk), len(todo))} of {len(todo)} sets\n")
     return [found[case] for case in cases if case in found]
+
+
+def packed(sets: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return sets with the same line, commit and figures as one table each."""
+    tables: dict[tuple[str, ...], list[list[float]]] = {}
+    for one in sets:
+        names = tuple(name for name in one if name not in ("line", "commit"))
+        values = [one[name] if name == "seed" else float(f"{one[name]:.4g}") for name in names]
+        tables.setdefault((one["line"], one["commit"], *names), []).append(values)
+    return [
+        {"line": line, "commit": commit, "names": names, "sets": rows}
+        for (line, commit, *names), rows in tables.items()
+    ]
+
+
+def unpacked(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the sets of tables."""
+    return [
+        {"line": one["line"], "commit": one["commit"], **dict(zip(one["names"], values, strict=True))}
+        for one in tables
+        for values in one["sets"]
+    ]
 
 
 def summary(line: Line, sets: list[dict[str, Any]]) -> dict[str, Any]:
@@ -198,7 +230,7 @@ def summary(line: Line, sets: list[dict[str, Any]]) -> dict[str, Any]:
         if row[other] is None or (other == "crowd_width" and not line.independent):
             continue
         ratio = np.array([one["width"] / one[other] for one in own])
-        row[f"{other}_ratio"] = float(ratio.mean())
+        row["ratio"], row["ratio_se"] = float(ratio.mean()), float(ratio.std() / np.sqrt(len(ratio)))
         if ratio.mean() - 2 * ratio.std() / np.sqrt(len(ratio)) > limit:
             row["fails"].append("wider than the oracle" if other == "oracle_width" else "wider than without search")
     return row
@@ -212,11 +244,11 @@ def text(rows: list[dict[str, Any]], copies: list[dict[str, Any]], about: dict[s
         return "" if value is None else f"{100 * value:.1f} ± {100 * row[name + '_se']:.1f}"
 
     def width(row: dict[str, Any], name: str) -> str:
-        return "" if row.get(name) is None else f"{row[name]:.2f}"
+        return "" if row.get(name) is None else f"{row[name]:.2f} ± {row[name + '_se']:.2f}"
 
     lines = report.table(
         ["line", "sets", "ranks covered %", "scores %", "flips %", "width", "oracle %", "oracle width", "CrowdBT %",
-         "CrowdBT width", "effective judges", "fails"],
+         "CrowdBT width", "width, of the oracle's", "effective judges", "fails"],
         (
             [
                 row["line"],
@@ -227,6 +259,7 @@ def text(rows: list[dict[str, Any]], copies: list[dict[str, Any]], about: dict[s
                 width(row, "oracle_width"),
                 share(row, "crowd"),
                 width(row, "crowd_width"),
+                width(row, "ratio"),
                 width(row, "judges"),
                 ", ".join(row["fails"]) or "-",
             ]
@@ -255,8 +288,8 @@ def text(rows: list[dict[str, Any]], copies: list[dict[str, Any]], about: dict[s
             "scores. FamilyBT with families found, beside FamilyBT that is given families and copies (the oracle)",
             "and CrowdBT. Of camps, the ranking of each annotator's own group is compared with what that annotator",
             "has in mind. Asked: 93 % or more of the 95 % rank intervals hold the true rank, at most 1.3 times as",
-            "wide as the oracle's and, of independent annotators, 1.15 times as wide as CrowdBT's. A line fails by",
-            "more than two standard errors.",
+            "wide as the oracle's and, of independent annotators, 1.15 times as wide as CrowdBT's, which is their",
+            "oracle. Means ± standard errors; a line fails by more than two of them.",
             "",
             *lines,
             "",
@@ -281,7 +314,9 @@ def main() -> None:
     sets = QUICK_SETS if given.quick else given.sets or SETS
     # All lines side by side: a run that is stopped has some sets of each.
     cases = [(name, seed) for seed in range(sets) for name in [*(line.name for line in lines), *names]]
-    found = run(measure, cases, None if given.quick else DONE, given.jobs, given.minutes)
+    kept = given.out / "alike_sets.json"
+    known = unpacked(json.loads(kept.read_text())) if kept.exists() and not given.quick else []
+    found = run(measure, cases, None if given.quick else DONE, given.jobs, given.minutes, known)
     rows = [summary(line, found) for line in lines]
     copies = []
     for name in names:
@@ -289,7 +324,12 @@ def main() -> None:
         if own:
             mean = {key: float(np.mean([one[key] for one in own])) for key in ("named", "accused", "off")}
             copies.append({"line": name, "sets": len(own), **mean})
+    commits = Counter(one["commit"] for one in found)
     about = {"seed": str(SEED), **machine.about(machine.commit())}
+    about["commit"] = ", ".join(f"{name} ({count} sets)" for name, count in commits.items())
+    all_sets = list({(one["line"], one["seed"]): one for one in [*known, *found]}.values())
+    tables = [json.dumps(one, separators=(",", ":")) for one in packed(all_sets)]
+    kept.write_text("[" + ",\n".join(tables) + "]\n")
     report.write(given.out, "alike", text(rows, copies, about), {"rows": rows, "copies": copies, "about": about})
 
 

@@ -145,7 +145,7 @@ def start(votes: FamilyVotes, families: IntArray | None, chains: int) -> State:
 
 def _without_stuck(votes: FamilyVotes, state: State, rng: np.random.Generator) -> State:
     """Put chains whose votes are far less likely than in others where one of the others is."""
-    found = votes.log_likelihood(votes.margins(state.sign[..., None] * state.own), state.lapse).sum(axis=1)
+    found = votes.log_likelihood(state.sign[..., None] * state.own, state.lapse).sum(axis=1)
     good = found > np.median(found) - _STUCK
     at = np.where(good, np.arange(len(good)), rng.choice(np.flatnonzero(good), len(good)))
     return State(**{name: value[at] for name, value in vars(state).items()})
@@ -170,11 +170,11 @@ def _sweep(votes: FamilyVotes, state: State, search: bool, sweep: int, rng: np.r
 
 def _draw_sign(votes: FamilyVotes, state: State, rng: np.random.Generator) -> tuple[State, FloatArray]:
     """Draw the sign of each annotator given their scores, lapses integrated out; return the margins, too."""
-    margin = votes.margins(state.own)
-    straight, turned = (votes.log_likelihood(by * margin, state.lapse) for by in (1.0, -1.0))
+    own = state.own
+    straight, turned = (votes.log_likelihood(by * own, state.lapse) for by in (1.0, -1.0))
     log_odds = straight - turned + LOG_SIGN[0] - LOG_SIGN[1]
     sign = np.where(rng.random(log_odds.shape) < expit(log_odds), 1.0, -1.0)
-    return replace(state, sign=sign), sign[:, votes.annotator] * margin
+    return replace(state, sign=sign), votes.margins(sign[..., None] * own)
 
 
 def _draw_lapse_sd(state: State, rng: np.random.Generator) -> FloatArray:
@@ -191,18 +191,12 @@ def _draw_index(log_weight: FloatArray, rng: np.random.Generator) -> IntArray:
 def _gathered(below: Normal, family: IntArray, n_families: int) -> Normal:
     """Multiply the likelihoods of each family's members; the last of the stack are those without a family."""
     member = (family[:, None, :] == np.append(np.arange(n_families), ALONE)[None, :, None]).astype(np.float64)
-    n = below.shift.shape[-1]
-    flat = below.precision.reshape(*below.shift.shape[:2], n * n)
-    return Normal(
-        (member @ flat).reshape(len(family), n_families + 1, n, n),
-        member @ below.shift,
-        (member @ below.log_factor[..., None])[..., 0],
-    )
 
+    def gather(values: FloatArray) -> FloatArray:
+        sums = member @ values.reshape(*family.shape, -1)
+        return np.asarray(sums.reshape(len(family), n_families + 1, *values.shape[2:]))
 
-def _tree_evidence(gathered: Normal, family_sd: FloatArray, score_sd: FloatArray) -> FloatArray:
-    up = absorb(gathered[:, :-1], family_sd[:, None])
-    return evidence(up.sum(axis=1) + gathered[:, -1], score_sd)
+    return Normal(gather(below.precision), gather(below.shift), gather(below.log_factor))
 
 
 def _n_families(family: IntArray) -> int:
@@ -210,12 +204,11 @@ def _n_families(family: IntArray) -> int:
 
 
 def _draw_own_sd(said: Normal, state: State, rng: np.random.Generator) -> FloatArray:
-    found = []
-    for sd, weight in zip(OWN_SDS, OWN_WEIGHTS, strict=True):
-        below = absorb(said, np.asarray(sd)) if sd else said
-        gathered = _gathered(below.signed(state.sign), state.family, _n_families(state.family))
-        found.append(np.log(weight) + _tree_evidence(gathered, state.family_sd, state.score_sd))
-    return OWN_SDS[_draw_index(np.stack(found, axis=1), rng)]
+    below = absorb(said, OWN_SDS[None, None]).signed(state.sign[..., None])
+    sums = _gathered(below, state.family, _n_families(state.family))
+    up = absorb(sums[:, :-1], state.family_sd[:, None, None])
+    found = np.log(OWN_WEIGHTS) + evidence(up.sum(axis=1) + sums[:, -1], state.score_sd[:, None])
+    return OWN_SDS[_draw_index(found, rng)]
 
 
 def _draw_membership(below: Normal, state: State, rng: np.random.Generator) -> State:
@@ -334,14 +327,9 @@ def _log_groups(family: IntArray, sign: FloatArray) -> FloatArray:
 def _log_evidences(below: Normal, family: IntArray, score_sd: FloatArray) -> FloatArray:
     """Return the log evidence times prior for all standard deviations of families and scores: chains × both."""
     sums = _gathered(below, family, _n_families(family))
-    up = absorb(sums[:, None, :-1], FAMILY_SDS[:, None]).sum(axis=2) + sums[:, None, -1]
-    values, vectors = np.linalg.eigh(up.precision)
-    shift = (np.swapaxes(vectors, -1, -2) @ up.shift[..., None])[..., 0] ** 2
-    variance = score_sd[:, None, :, None] ** 2
-    spread = 1.0 + variance * np.maximum(values, 0.0)[:, :, None]
-    found = 0.5 * (variance * shift[:, :, None] / spread - np.log(spread)).sum(axis=-1)
+    up = absorb(sums[:, :-1], FAMILY_SDS[None, None]).sum(axis=1) + sums[:, None, -1]
     prior = -2.0 * SCORE_SHAPE * np.log(score_sd) - 0.5 / score_sd**2
-    return np.asarray(up.log_factor[..., None] + found + prior[:, None])
+    return np.asarray(evidence(up, score_sd[:, None]) + prior[:, None])
 
 
 def _renumbered(family: IntArray) -> IntArray:

@@ -51,18 +51,15 @@ def move(votes: FamilyVotes, state: State, step: float, rng: np.random.Generator
 def log_density(votes: FamilyVotes, state: State, at: Position) -> tuple[FloatArray, Position]:
     """Return the log posterior of each chain up to a constant, and its gradient."""
     scores, effects, tastes, log_odds = at
-    lapse = expit(log_odds)
+    lapse, sign = expit(log_odds), state.sign[..., None]
     own = replace(state, scores=scores, effects=effects, tastes=tastes).own
-    better, rate = expit(votes.margins(state.sign[..., None] * own)), lapse[:, votes.annotator]
-    says = 0.5 * rate + (1 - rate) * better
-    on_margin = votes.count * (1 - rate) * better * (1 - better) / says
-    on_own = state.sign[..., None] * votes.by_item(on_margin)
-    on_lapse = votes.by_annotator(votes.count * (0.5 - better) / says) * lapse * (1 - lapse)
+    likelihood, on_own, on_lapse = votes.slopes(sign * own, lapse)
+    on_own, on_lapse = sign * on_own, on_lapse * lapse * (1 - lapse)
 
     of_scores, squares = SCORE_SHAPE + 0.5 * scores.shape[1], 0.5 + 0.5 * (scores**2).sum(axis=1)
     of_lapses, on_prior = log_lapses(log_odds, state.lapse_sd)
     density = (
-        (votes.count * np.log(says)).sum(axis=1)
+        likelihood.sum(axis=1)
         - of_scores * np.log(squares)
         - 0.5 * (effects**2).sum(axis=(1, 2))
         - 0.5 * (tastes**2).sum(axis=(1, 2))
@@ -101,13 +98,13 @@ def _kinetic(momentum: list[FloatArray], mass: Position) -> FloatArray:
 def rescale(votes: FamilyVotes, state: State, rng: np.random.Generator) -> State:
     """Move the common scores by a factor and the logits of all lapses by a term, along the ridge."""
     chains = len(state.scores)
-    margin = votes.margins(state.sign[..., None] * state.own)
-    along = votes.margins(state.sign[..., None] * np.broadcast_to(state.scores[:, None], state.tastes.shape))
+    own = state.sign[..., None] * state.own
+    along = state.sign[..., None] * state.scores[:, None]
     n, squares = state.scores.shape[1], 0.5 * (state.scores**2).sum(axis=1)
 
     def density(factor: FloatArray, log_odds: FloatArray) -> FloatArray:
         of_scores = n * np.log(factor) - (SCORE_SHAPE + 0.5 * n) * np.log(0.5 + factor**2 * squares)
-        likelihood = votes.log_likelihood(margin + (factor - 1)[:, None] * along, expit(log_odds)).sum(axis=1)
+        likelihood = votes.log_likelihood(own + _by(factor - 1, along), expit(log_odds)).sum(axis=1)
         return np.asarray(of_scores + log_lapses(log_odds, state.lapse_sd)[0] + likelihood)
 
     factor, log_odds = np.ones(chains), state.log_odds

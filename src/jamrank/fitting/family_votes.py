@@ -10,6 +10,7 @@ from scipy.special import expit
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST, TIE
+from jamrank.kernels import kernels
 from jamrank.typing import FloatArray, IntArray
 
 # Terms of the series of a Pólya-Gamma variable that are drawn: they have all but 0.02 % of its variance.
@@ -18,7 +19,7 @@ _POLES = (np.arange(5) + 0.5) ** 2
 
 @dataclass(frozen=True)
 class FamilyVotes:
-    """Decided votes over all questions: who preferred which item to which other, and how often.
+    """Decided votes over all questions: who preferred which item to which other, and how often; sorted by annotator.
 
     Arrays of chains have the chain first.
     """
@@ -47,11 +48,6 @@ class FamilyVotes:
         """Votes of each annotator."""
         return np.bincount(self.annotator, self.count, self.n_annotators).astype(np.float64)
 
-    @cached_property
-    def _starts(self) -> IntArray:
-        """Where the votes of each annotator start; votes are sorted by annotator."""
-        return np.flatnonzero(np.diff(self.annotator, prepend=-1))
-
     def ordered(self) -> tuple[FamilyVotes, IntArray, IntArray]:
         """Return the same in an order that does not depend on names, and the items and annotators in that order."""
         n, count = self.n_items, self.count
@@ -75,12 +71,6 @@ class FamilyVotes:
         base, flat = self.annotator * self.n_items, own.reshape(len(own), -1)
         return np.asarray(np.take(flat, base + self.winner, axis=1) - np.take(flat, base + self.loser, axis=1))
 
-    def by_annotator(self, values: FloatArray) -> FloatArray:
-        """Add up values of the votes, by chain and annotator."""
-        sums = np.zeros((len(values), self.n_annotators))
-        sums[:, self.annotator[self._starts]] = np.add.reduceat(values, self._starts, axis=1)
-        return sums
-
     @cached_property
     def seen(self) -> FloatArray:
         """Votes of each annotator on each item."""
@@ -97,10 +87,34 @@ class FamilyVotes:
         found = found - np.bincount(column.ravel(), values.ravel(), chains * size)
         return np.asarray(found.reshape(chains, self.n_annotators, self.n_items), np.float64)
 
-    def log_likelihood(self, margin: FloatArray, lapse: FloatArray) -> FloatArray:
-        """Return the log-likelihood by chain and annotator: a lapse is a toss of a coin."""
-        rate = lapse[:, self.annotator]
-        return self.by_annotator(self.count * np.log(0.5 * rate + (1 - rate) * expit(margin)))
+    def log_likelihood(self, own: FloatArray, lapse: FloatArray) -> FloatArray:
+        """Return the log-likelihood by chain and annotator: a lapse is a toss of a coin.
+
+        own: The scores that each annotator has in mind, times -1 for adversaries.
+        """
+        return self._pass(own, lapse, np.empty(0), np.empty(0))
+
+    def slopes(self, own: FloatArray, lapse: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the log-likelihood by chain and annotator, its gradient in the scores, and that in the lapses."""
+        on_own, on_lapse = np.empty(own.shape), np.empty(lapse.shape)
+        return self._pass(own, lapse, on_own, on_lapse), on_own, on_lapse
+
+    def _pass(self, own: FloatArray, lapse: FloatArray, on_own: FloatArray, on_lapse: FloatArray) -> FloatArray:
+        value = np.empty(lapse.shape)
+        kernels.lapse_likelihood(
+            self.annotator,
+            self.winner,
+            self.loser,
+            self.count,
+            np.ascontiguousarray(own).ravel(),
+            np.ascontiguousarray(lapse).ravel(),
+            value.ravel(),
+            on_own.ravel(),
+            on_lapse.ravel(),
+            self.n_annotators,
+            self.n_items,
+        )
+        return value
 
     def draw_kept(self, margin: FloatArray, lapse: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Draw how many of the votes are not lapses."""

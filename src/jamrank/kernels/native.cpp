@@ -9,11 +9,16 @@
 
 #include "blocks.hpp"
 #include "direct.hpp"
+#include "effects.hpp"
 #include "marginal.hpp"
 #include "passes.hpp"
 #include "votes.hpp"
 
 namespace jamrank {
+
+const EffectPasses* active_effects = nullptr;
+const LapsePasses* active_lapses = nullptr;
+
 namespace {
 
 using namespace nb::literals;
@@ -23,6 +28,8 @@ struct InstructionSet {
     const VotePasses* votes;
     const DirectPasses* direct;
     const MarginalPasses* marginal;
+    const EffectPasses* effects;
+    const LapsePasses* lapses;
 };
 
 // What was compiled for an instruction set; nulls where the set is unknown or this processor lacks it.
@@ -33,13 +40,18 @@ InstructionSet compiled_for(const std::string& name) {
                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512cd");
     if (name == "v4" || name == "auto")
-        if (v4) return {&jamrank::v4::passes, &jamrank::v4::vote_passes, &jamrank::v4::direct_passes, &jamrank::v4::marginal_passes};
+        if (v4)
+            return {&jamrank::v4::passes, &jamrank::v4::vote_passes, &jamrank::v4::direct_passes,
+                    &jamrank::v4::marginal_passes, &jamrank::v4::effect_passes, &jamrank::v4::lapse_passes};
     if (name == "v3" || name == "auto")
-        if (v3) return {&jamrank::v3::passes, &jamrank::v3::vote_passes, &jamrank::v3::direct_passes, &jamrank::v3::marginal_passes};
+        if (v3)
+            return {&jamrank::v3::passes, &jamrank::v3::vote_passes, &jamrank::v3::direct_passes,
+                    &jamrank::v3::marginal_passes, &jamrank::v3::effect_passes, &jamrank::v3::lapse_passes};
 #endif
     if (name == "baseline" || name == "auto")
-        return {&baseline::passes, &baseline::vote_passes, &baseline::direct_passes, &baseline::marginal_passes};
-    return {nullptr, nullptr, nullptr, nullptr};
+        return {&baseline::passes, &baseline::vote_passes, &baseline::direct_passes, &baseline::marginal_passes,
+                &baseline::effect_passes, &baseline::lapse_passes};
+    return {nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
 }
 
 const Passes* active = compiled_for("auto").passes;
@@ -54,6 +66,8 @@ bool select(const char* name) {
     active_votes = wanted.votes;
     active_direct = wanted.direct;
     active_marginal = wanted.marginal;
+    active_effects = wanted.effects;
+    active_lapses = wanted.lapses;
     return true;
 }
 
@@ -603,13 +617,16 @@ NB_MODULE(_native, m) {
     m.def("laplacian", &laplacian);
     m.def("assign", &assign);
     m.def("weighted_gram", &weighted_gram);
+    select("auto");
     bind_checks(m);
+    bind_effects(m);
     bind_encoding(m);
     bind_packing(m);
     bind_patterns(m);
     bind_steps(m);
     bind_strings(m);
     bind_text(m);
+    bind_fields(m);
     m.def("select", &select, "instruction_set"_a,
           "Use the passes for 'baseline', 'v3', 'v4' or 'auto'; False where this processor lacks them.");
 }

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from jamrank.kernels import kernels
 from jamrank.typing import FloatArray
 
 
@@ -55,30 +56,33 @@ class Normal:
 
 
 def absorb_columns(below: Normal, sd: FloatArray) -> Normal:
-    """Integrate out normal effects; one standard deviation for each of the stack. Shifts are columns."""
-    variance = np.asarray(sd)[..., None, None] ** 2
-    matrix = _plus_identity(variance * below.precision)
-    inverse: FloatArray = np.asarray(np.linalg.inv(matrix), np.float64)
-    moved = inverse @ below.shift
-    # (I + v P)⁻¹ P = (I - (I + v P)⁻¹) / v
-    left = np.where(variance > 0, _plus_identity(-inverse) / np.where(variance > 0, variance, 1.0), below.precision)
-    gained = 0.5 * variance[..., 0] * (below.shift * moved).sum(axis=-2) - _half_log_det(matrix)[..., None]
-    return Normal(left, moved, below.log_factor + gained)
+    """Integrate out normal effects, with the standard deviations of each of the stack. Shifts are columns.
+
+    sd: For each of the stack one; or, with one more axis, several to try with each, and the result has one more axis.
+    """
+    precision, shift, variance = _stacked(below, sd, columns=1)
+    n, width = shift.shape[-2:]
+    left, moved = np.empty((*variance.shape, n, n)), np.empty((*variance.shape, n, width))
+    gained = np.empty((*variance.shape, width))
+    kernels.absorb_effects(
+        precision.ravel(), shift.ravel(), variance.ravel(), left.ravel(), moved.ravel(), gained.ravel(), n
+    )
+    return Normal(left, moved, _each(below.log_factor, variance, 1) + gained)
 
 
 def absorb(below: Normal, sd: FloatArray) -> Normal:
-    """Integrate out normal effects; one standard deviation for each of the stack."""
+    """Integrate out normal effects; ``sd`` as in :func:`absorb_columns`."""
     found = absorb_columns(below.columns(), sd)
     return Normal(found.precision, found.shift[..., 0], found.log_factor[..., 0])
 
 
 def evidence_columns(below: Normal, sd: FloatArray) -> FloatArray:
     """Return the logarithm of what is left when all is integrated out, for each column of shifts."""
-    variance = np.asarray(sd)[..., None, None] ** 2
-    matrix = _plus_identity(variance * below.precision)
-    moved = np.linalg.solve(matrix, below.shift)
-    gained = 0.5 * variance[..., 0] * (below.shift * moved).sum(axis=-2)
-    return np.asarray(below.log_factor + gained - _half_log_det(matrix)[..., None])
+    precision, shift, variance = _stacked(below, sd, columns=1)
+    n, width = shift.shape[-2:]
+    gained, none = np.empty((*variance.shape, width)), np.empty(0)
+    kernels.absorb_effects(precision.ravel(), shift.ravel(), variance.ravel(), none, none, gained.ravel(), n)
+    return np.asarray(_each(below.log_factor, variance, 1) + gained)
 
 
 def evidence(below: Normal, sd: FloatArray) -> FloatArray:
@@ -88,20 +92,25 @@ def evidence(below: Normal, sd: FloatArray) -> FloatArray:
 
 def draw_effect(below: Normal, sd: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Draw normal effects with one standard deviation for each of the stack, given their likelihoods."""
-    spread = np.broadcast_to(sd, below.log_factor.shape)[..., None, None]
-    matrix = _plus_identity(spread**2 * below.precision)
-    lower = np.linalg.cholesky(matrix)
-    noise = rng.standard_normal((*below.shift.shape, 1))
-    # lower noise has the covariance of the matrix, and its solution that of the inverse.
-    return np.asarray(spread * np.linalg.solve(matrix, spread * below.shift[..., None] + lower @ noise))[..., 0]
+    precision, shift, variance = _stacked(below, sd, columns=0)
+    noise, drawn = rng.standard_normal(shift.shape), np.empty(shift.shape)
+    kernels.draw_effects(
+        precision.ravel(), shift.ravel(), variance.ravel(), noise.ravel(), drawn.ravel(), shift.shape[-1]
+    )
+    return drawn
 
 
-def _plus_identity(matrix: FloatArray) -> FloatArray:
-    at = np.arange(matrix.shape[-1])
-    matrix[..., at, at] += 1.0
-    return matrix
+def _stacked(below: Normal, sd: FloatArray, columns: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return precisions and shifts of one stack, and variances, of which there may be several for each."""
+    precision, shift, variance = below.precision, below.shift, np.square(sd)
+    stack = shift.shape[: shift.ndim - 1 - columns]
+    if precision.shape[:-2] != stack:
+        precision = np.broadcast_to(precision, (*stack, *precision.shape[-2:]))
+    if variance.shape[: len(stack)] != stack:
+        variance = np.broadcast_to(variance, (*stack, *variance.shape[len(stack) :]))
+    return np.ascontiguousarray(precision), np.ascontiguousarray(shift), np.ascontiguousarray(variance)
 
 
-def _half_log_det(matrix: FloatArray) -> FloatArray:
-    at = np.arange(matrix.shape[-1])
-    return np.asarray(np.log(np.linalg.cholesky(matrix)[..., at, at]).sum(axis=-1))
+def _each(log_factor: FloatArray, variance: FloatArray, columns: int) -> FloatArray:
+    """Return factors with one more axis where there are several variances for each."""
+    return log_factor if variance.ndim + columns == log_factor.ndim else np.expand_dims(log_factor, -1 - columns)

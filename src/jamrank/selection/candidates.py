@@ -12,6 +12,7 @@ import numpy as np
 from jamrank.fitting.spec import FeatureUse
 from jamrank.models.base import RankingModel
 from jamrank.models.registry import find_model
+from jamrank.noise import NOISES
 from jamrank.selection.cross_validation import Candidate
 from jamrank.selection.design import Design
 
@@ -47,15 +48,17 @@ def usual_candidates(
 
 
 def _suits(model: RankingModel, from_disk: bool, gold: bool) -> bool:
-    can = model._spec.capabilities
-    return can.out_of_core >= from_disk and can.gold >= gold
+    can, noise = model._spec.capabilities, model.get_params().get("noise")
+    in_memory = noise is not None and NOISES[noise].in_memory
+    return can.out_of_core >= from_disk and can.gold >= gold and not (from_disk and in_memory)
 
 
 def _usual(design: Design) -> list[RankingModel]:
     """Return the models whose parameters are identified, from the simplest to the most complex.
 
     A single annotator has no relative reliability, but may prefer a side. A position bias needs sides that are not
-    confounded with items. A truth per pair differs from a truth per vote only where pairs are repeated.
+    confounded with items. A truth per pair differs from a truth per vote only where pairs are repeated, and how hard
+    a pair is shows only where it has several votes.
     """
     from jamrank.models import JAM, VRJAM, AmElo, BradleyTerry, CrowdBT, KernelJAM, MixedBT
 
@@ -68,6 +71,8 @@ def _usual(design: Design) -> list[RankingModel]:
         models.append(JAM())
         if design.sides:
             models.append(JAM(noise="two-coin"))
+        if design.lists:
+            models.append(JAM(noise="difficulty"))
     return [*models, JAM(scorer="linear+objects"), KernelJAM(), VRJAM()]
 
 
@@ -117,7 +122,11 @@ def _all(design: Design) -> list[RankingModel]:
 
     usual = _usual(design)
     known = {_name(model) for model in usual}
-    others = [model for model in _usual(Design(np.inf, 2, sides=True, repeats=True)) if _name(model) not in known]
+    others = [
+        model
+        for model in _usual(Design(np.inf, 2, sides=True, repeats=True, lists=True))
+        if _name(model) not in known
+    ]
     kinds = {Auto, *map(type, usual), *map(type, others)}
     others += [kind() for kind in MODELS.values() if kind not in kinds]
     return usual + sorted(others, key=lambda model: model._spec.capabilities.annotators)

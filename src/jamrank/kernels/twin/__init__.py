@@ -4,6 +4,7 @@ Each function has the signature of its namesake in the C++ source and writes int
 """
 
 from jamrank.kernels.twin.checks import any_equal, copy_bounded, extremes, in_order
+from jamrank.kernels.twin.effects import absorb_effects, draw_effects, lapse_likelihood
 from jamrank.kernels.twin.encoding import (
     code_ids,
     code_rows,
@@ -24,6 +25,7 @@ from jamrank.kernels.twin.encoding import (
     take_ids,
     unpack_votes,
 )
+from jamrank.kernels.twin.fields import FieldCodes
 from jamrank.kernels.twin.marginal import marginal, marginal_lists
 from jamrank.kernels.twin.passes import (
     assign,
@@ -49,6 +51,8 @@ from jamrank.kernels.twin.patterns import (
 from jamrank.kernels.twin.steps import lbfgs_direction
 
 __all__ = [
+    "FieldCodes",
+    "absorb_effects",
     "any_equal",
     "assign",
     "code_ids",
@@ -58,6 +62,7 @@ __all__ = [
     "count_pairs",
     "count_spelled",
     "direct",
+    "draw_effects",
     "expectation",
     "expectation_lists",
     "expectation_votes",
@@ -66,6 +71,7 @@ __all__ = [
     "in_order",
     "jury_patterns",
     "laplacian",
+    "lapse_likelihood",
     "lbfgs_direction",
     "list_votes",
     "marginal",

@@ -1,0 +1,78 @@
+"""Twins of the kernels of the families model."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jamrank.typing import FloatArray, IntArray
+
+
+def absorb_effects(
+    precision: FloatArray,
+    shift: FloatArray,
+    variance: FloatArray,
+    left: FloatArray,
+    moved: FloatArray,
+    gained: FloatArray,
+    items: int,
+) -> None:
+    """Integrate normal effects out of likelihoods ``exp(h x - x P x / 2)``; see ``absorb`` in effects.hpp."""
+    count = len(precision) // items**2
+    each = len(variance) // count
+    own = precision.reshape(count, items, items).repeat(each, axis=0)
+    shifts, spread = shift.reshape(count, items, -1).repeat(each, axis=0), variance[:, None, None]
+    matrix = np.eye(items) + spread * own
+    inverse = np.linalg.inv(matrix)
+    through = inverse @ shifts
+    log_det = np.linalg.slogdet(matrix)[1]
+    gained[:] = (0.5 * variance[:, None] * (shifts * through).sum(axis=1) - 0.5 * log_det[:, None]).ravel()
+    if len(left):
+        # (I + v P)⁻¹ P = (I - (I + v P)⁻¹) / v
+        some = np.where(spread > 0, spread, 1.0)
+        left[:] = np.where(spread > 0, (np.eye(items) - inverse) / some, own).ravel()
+        moved[:] = through.ravel()
+
+
+def draw_effects(
+    precision: FloatArray, shift: FloatArray, variance: FloatArray, noise: FloatArray, drawn: FloatArray, items: int
+) -> None:
+    """Draw normal effects given their likelihoods, from standard normal noise."""
+    own, sd = precision.reshape(-1, items, items), np.sqrt(variance)[:, None, None]
+    matrix = np.eye(items) + sd**2 * own
+    lower, around = np.linalg.cholesky(matrix), noise.reshape(-1, items, 1)
+    # lower noise has the covariance of the matrix, and its solution that of the inverse.
+    drawn[:] = (sd * np.linalg.solve(matrix, sd * shift.reshape(-1, items, 1) + lower @ around)).ravel()
+
+
+def lapse_likelihood(
+    annotator: IntArray,
+    winner: IntArray,
+    loser: IntArray,
+    weight: FloatArray,
+    own: FloatArray,
+    lapse: FloatArray,
+    value: FloatArray,
+    on_own: FloatArray,
+    on_lapse: FloatArray,
+    annotators: int,
+    items: int,
+) -> None:
+    """Write log-likelihoods of votes by chain and annotator, and unless ``on_own`` is empty their gradients."""
+    chains, cells = len(lapse) // annotators, annotators * items
+    scores, rate = own.reshape(chains, annotators, items), lapse.reshape(chains, annotators)[:, annotator]
+    # Scores that are much below an annotator's highest count as so far below.
+    scores = np.maximum(scores, scores.max(axis=2, keepdims=True) - 300.0)
+    margin = scores[:, annotator, winner] - scores[:, annotator, loser]
+    better, worse = 1.0 / (1.0 + np.exp(-margin)), 1.0 / (1.0 + np.exp(margin))
+    says = 0.5 * rate + (1 - rate) * better
+    base = np.arange(chains)[:, None]
+
+    def add_up(values: FloatArray, at: IntArray, size: int) -> FloatArray:
+        return np.bincount((base * size + at).ravel(), values.ravel(), chains * size).astype(np.float64)
+
+    value[:] = add_up(weight * np.log(says), annotator, annotators)
+    if len(on_own):
+        on_margin = weight * (1 - rate) * better * worse / says
+        on_own[:] = add_up(on_margin, annotator * items + winner, cells)
+        on_own -= add_up(on_margin, annotator * items + loser, cells)
+        on_lapse[:] = add_up(weight * (0.5 - better) / says, annotator, annotators)
