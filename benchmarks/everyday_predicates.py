@@ -152,6 +152,13 @@ def first(m: re.Match[str], c: Context) -> Found:
     return wrong, 1 - _chance(m["p"])
 
 
+def likelier_first(m: re.Match[str], c: Context) -> Found:
+    place = {str(item): k for k, item in enumerate(c.analysis.items.tolist())}
+    likelier, first = place[m["likelier"]], place[m["first"]]
+    chance, score = c.analysis.first_probability, c.analysis.scores
+    return bool(chance[likelier] > chance[first] and score[likelier] < score[first])
+
+
 def firsts(m: re.Match[str], c: Context) -> Found:
     found = re.findall(rf"({ID}) \(of ([\d,]+) items, probability ([<>]?\d+ %)\)", m["rest"])
     right = all(sum(name.strip() in group for group in c.groups) == 1 for name, _, _ in found)

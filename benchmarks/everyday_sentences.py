@@ -43,6 +43,8 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     ("first item with probability",
      rf"(?P<first>{ID}) ranks first of [\d,]+ items \(probability (?P<p>[<>]?\d+ %)\); (?:(?P<last>{ID}) is last|[\d,]+ share the last)\."
      r"(?: Other candidates for the first rank: (?P<others>.*)\.)?", holds.first),
+    ("likelier first item", rf"(?P<likelier>{ID}) is more likely to be first than (?P<first>{ID}), although its score is lower\.",
+     holds.likelier_first),
     ("first item", rf"(?P<first>{ID}) ranks first of [\d,]+ items; (?:(?P<last>{ID}) is last|[\d,]+ share the last)\.", holds.last_only),
     ("shared first rank", r"(?:All )?(?P<n>[\d,]+) (?:of [\d,]+ )?items share the first rank.*", holds.shared_first),
     ("rank intervals", r"Rank intervals \(95 %\)(?: of the first five)?: (?P<rest>.*)", holds.rank_intervals),

@@ -9,7 +9,9 @@ import pytest
 import jamrank as jr
 from jamrank.data.comparisons import Comparisons
 from jamrank.diagnostics import CHECKS, CheckResult, Examination, Finding, check
+from jamrank.diagnostics.sign import differ_from_random
 from jamrank.errors import ParameterError
+from jamrank.rows import PairCounts
 
 
 def levels(health) -> list[str]:
@@ -150,6 +152,19 @@ def test_few_votes_of_honest_annotators_are_no_reason_to_doubt_the_sign():
         drawn = jr.simulate(8, 4, int(rng.integers(24, 80)), flips=[0.05, 0.1, 0.2, 0.3], random_state=rng)
         doubted += not check(drawn.votes).settled
     assert doubted <= 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_votes_on_close_items_are_no_reason_to_doubt_the_sign(seed):
+    """Three honest judges, a star of five items: shares between 40 and 60 %, but not those of random votes."""
+    rng = np.random.default_rng(seed)
+    right, who = np.tile(np.arange(1, 6), 600), np.repeat(np.arange(3), 1000)
+    won = rng.random(3000) < np.array([0.5, 0.41, 0.45, 0.5, 0.55, 0.59])[right]
+    assert check(Comparisons.from_arrays(np.zeros(3000, dtype=int), right, who, won)).settled
+    coins = rng.random(3000) < 0.5
+    assert not differ_from_random(
+        PairCounts.decided(Comparisons.from_arrays(np.zeros(3000, dtype=int), right, who, coins))
+    )
 
 
 def test_known_pairs_settle_the_sign():

@@ -49,3 +49,14 @@ def test_the_interval_of_a_difference_knows_that_scores_move_together():
     assert (low, high) == pytest.approx((0.5 - 1.96 * 0.1414, 0.5 + 1.96 * 0.1414), abs=0.03)
     alone = OrderProbability(np.array([0.5, 0.0]), np.array([0.3, 0.4])).difference(0, 1)
     assert alone == pytest.approx((0.5, 0.5 - 1.96 * 0.5, 0.5 + 1.96 * 0.5), abs=1e-3)
+
+
+@pytest.mark.parametrize("n_items", [1_600, 2_100])
+def test_rank_intervals_and_probabilities_of_the_first_rank_come_from_the_same_draws(n_items):
+    """Of very many items intervals come from a normal approximation, joint or independent."""
+    result = jr.BradleyTerry().fit(jr.simulate(n_items, 20, 8 * n_items, random_state=1).votes).result_
+    first = result.order().first(np.arange(n_items))
+    assert result.uncertainty.estimate.kind == ("information" if n_items < 2000 else "independent")
+    can_be = result.uncertainty.estimate.rank_low == 1
+    assert can_be[first > 0.025].all()
+    assert (first[can_be & (result.uncertainty.rank > 1)] >= 0.025).all()

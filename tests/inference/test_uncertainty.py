@@ -48,7 +48,7 @@ def test_standard_errors_do_not_depend_on_which_side_an_item_is_on(graph):
 
 def test_beyond_the_dense_limit_standard_errors_stay_close(graph, monkeypatch):
     dense = laplace(np.zeros(25), *graph, 1.0)
-    monkeypatch.setattr(uncertainty, "_MOST_ITEMS_DENSE", 10)
+    monkeypatch.setattr(uncertainty, "MOST_ITEMS_DENSE", 10)
     np.testing.assert_allclose(laplace(np.zeros(25), *graph, 1.0).score_se, dense.score_se, rtol=0.15)
 
 

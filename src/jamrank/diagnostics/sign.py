@@ -6,7 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import chdtrc
 
+from jamrank.linalg.laplacian import potentials
+from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -14,11 +17,11 @@ if TYPE_CHECKING:
 
 # In standard errors. Scores are fitted to the same votes: even of random votes, slightly more than half agree.
 _ENOUGH = 4.0
-# Annotators who vote against the scores must weigh at least this much, beside those who vote for them, to leave the
-# direction open: few votes of annotators who agree are no reason to believe that most are wrong.
-_OPPOSED = 1 / 3
-# The share below which votes may as well be random.
-_RANDOM = 0.6
+# Annotators who vote against the scores, and not by chance, must weigh at least this much beside those who vote for
+# them to leave the direction open: few votes of annotators who agree are no reason to believe that most are wrong.
+_OPPOSED, _NO_CHANCE = 1 / 3, 2.0
+# The share below which votes may as well be random, unless scores fit them better than random votes.
+_RANDOM, _SIGNIFICANT = 0.6, 1e-3
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,8 @@ class Orientation:
     determine the direction.
 
     share, se: The share and its standard error.
-    opposed: Weight of the annotators with flips above one half, beside that of the others: votes times ``|1 - 2
-        flip|``.
+    opposed: Weight of the annotators with flips above one half by two standard errors, beside that of those with
+        flips below: votes times ``|1 - 2 flip|``.
     by_gold: Whether pairs of known truth determine the direction.
     """
 
@@ -43,7 +46,12 @@ class Orientation:
     @property
     def settled(self) -> bool:
         """Whether the direction is determined."""
-        return self.certain or (self.opposed < _OPPOSED and self.share > _RANDOM)
+        return self.certain or (self.agreed and self.share > _RANDOM)
+
+    @property
+    def agreed(self) -> bool:
+        """Whether few votes are by annotators who vote against the others."""
+        return self.opposed < _OPPOSED
 
     @property
     def certain(self) -> bool:
@@ -62,7 +70,8 @@ def orientation(flip: FloatArray, information: FloatArray, votes: FloatArray) ->
     total = float(votes.sum())
     share = float((votes * (1 - flip)).sum()) / total
     lean = votes * (1 - 2 * flip)
-    opposed = float(-lean[lean < 0].sum()) / max(float(lean[lean > 0].sum()), 1e-300)
+    against = flip - 0.5 > _NO_CHANCE * np.minimum(spread, 0.5)
+    opposed = float(-lean[against].sum()) / max(float(lean[lean > 0].sum()), 1e-300)
     return Orientation(share, float(np.sqrt(((votes * np.minimum(spread, 0.5)) ** 2).sum())) / total, opposed)
 
 
@@ -71,3 +80,16 @@ def orientation_of(result: RankingResult) -> Orientation:
     annotators = result.judging.annotators
     found = orientation(annotators.overall, annotators.flip_information, result.votes.decided_votes)
     return replace(found, by_gold=result.votes.gold is not None)
+
+
+def differ_from_random(counts: PairCounts) -> bool:
+    """Tell whether votes fit scores better than random ones: by least squares, and so whatever the flips are.
+
+    Of random votes, the sum of squares that scores explain has a mean of one for each free score.
+    """
+    flow = (counts.wins - counts.losses) / counts.votes
+    scores, _ = potentials(counts, flow, counts.votes)
+    explained = float((counts.votes * flow * (scores[counts.first] - scores[counts.second])).sum())
+    voted = counts.opponents > 0
+    free = np.count_nonzero(voted) - len(np.unique(counts.component[voted]))
+    return bool(chdtrc(free, explained) < _SIGNIFICANT)

@@ -248,9 +248,11 @@ class Optimizer:
     def _trial_step(self) -> Point | None:
         """Return the point after the step; None if it is too far away or lower."""
         theta, params = self._aim
-        for change in (self.problem.scorer.forward(theta - self.point.theta), params - self.point.params):
-            if not largest(change) <= _LONGEST_EXTRAPOLATION:
-                return None
+        if not largest(self.problem.scorer.forward(theta - self.point.theta)) <= _LONGEST_EXTRAPOLATION:
+            return None
+        # Where the objective here is not known, it does not tell a step that is too long.
+        if not np.isfinite(self.point.objective) and largest(params - self.point.params) > _LONGEST_EXTRAPOLATION:
+            return None
         moved = self.problem.evaluate(theta, params)
         return moved if self.below_resolution or moved.objective >= self.point.objective else None
 

@@ -15,8 +15,10 @@ from jamrank.data.storage import FIRST, TIE, DenseVotes
 from jamrank.inference.response_bias import chunks
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-# Fewest common pairs of two judges, and the probability of any false link among independent judges.
-_LEAST_COMMON, _FALSE_ALARM = 10, 0.02
+# Fewest common pairs of two judges.
+_LEAST_COMMON = 10
+# The probability of any false link among independent judges, and of a further one where there is one.
+_FALSE_ALARM, _FURTHER = 0.002, 0.02
 # Most couples of votes on one pair that are used; beyond that, an even sample of the pairs.
 _MOST_COUPLES = 10_000_000
 # Most judges that are compared; the number of couples grows with their square.
@@ -189,7 +191,7 @@ def _surplus(couples: Couples, guess: FloatArray) -> tuple[FloatArray, FloatArra
     telling = couples.third_parties() >= _LEAST_OTHERS
     if not telling.any():
         return np.zeros(len(common)), np.zeros(len(common))
-    limit = -float(ndtri(_FALSE_ALARM / np.count_nonzero(telling)))
+    first_limit, limit = (-float(ndtri(alarm / np.count_nonzero(telling))) for alarm in (_FALSE_ALARM, _FURTHER))
     few = len(common) <= _FEW_COUPLES
     for _ in range(_ROUNDS):
         (one, unsure_one), (other, unsure_other) = _skills(couples, aside, guess, few)
@@ -201,7 +203,7 @@ def _surplus(couples: Couples, guess: FloatArray) -> tuple[FloatArray, FloatArra
         variance = (1 - explained**2) / common + one**2 * unsure_other + other**2 * unsure_one
         surplus = np.where(telling & alike, (agreement - explained) / np.sqrt(variance), 0.0)
         worst = float(surplus[~aside].max(initial=0.0))
-        if worst <= limit:
+        if worst <= (limit if aside.any() else first_limit):
             break
         aside |= surplus >= (worst if few else max(limit, _NEAR * worst))
     spread = np.sqrt(np.maximum((1 - one**2) * (1 - other**2), 1e-12))

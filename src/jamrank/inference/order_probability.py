@@ -14,12 +14,11 @@ from scipy.special import ndtr
 
 from jamrank.data.ids import locate
 from jamrank.errors import UnknownItemError
-from jamrank.inference.uncertainty import draw_ranks
+from jamrank.inference.uncertainty import draw_ranks, independent_draws
 from jamrank.typing import FloatArray, IntArray
 
 # Numbers held at a time: draws of both items of some pairs, in cache.
 _MOST_NUMBERS = 1 << 15
-_DRAWS = 400
 # Of more items, first-place probabilities and ranks within groups are not computed.
 _MOST_DRAWN = 20_000
 # Of more groups, rank intervals within groups are not computed.
@@ -73,8 +72,12 @@ class OrderProbability:
     def _draws(self, items: IntArray) -> FloatArray:
         if self._joint is not None:
             return self._joint[:, items]
-        noise = np.random.default_rng(0).standard_normal((_DRAWS, len(items)))
-        return np.asarray(self.scores[items] + self.error[items] * noise)
+        return self._independent[items].T
+
+    @cached_property
+    def _independent(self) -> FloatArray:
+        """The draws from which rank intervals come, so that these and probabilities agree."""
+        return independent_draws(self.scores, self.error, np.random.default_rng(0))
 
     def above(self, upper: IntArray, lower: IntArray) -> FloatArray:
         """Return the probability that each upper item is truly above the lower one; NaN where unknown."""

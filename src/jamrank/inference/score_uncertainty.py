@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from jamrank.engines import Links
 from jamrank.errors import ParameterError, UncertaintyWarning, warn
 from jamrank.inference.chain_diagnostics import ChainDiagnostics, diagnose
 from jamrank.inference.exchangeability import all_distinct, by_group
@@ -16,10 +17,12 @@ from jamrank.inference.posterior_draws import N_CHAINS
 from jamrank.inference.ranks import ranks
 from jamrank.inference.scores import SAME_SCORE, Scores
 from jamrank.inference.uncertainty import (
+    MOST_ITEMS_DENSE,
     Uncertainty,
     draw_ranks,
     from_information,
     independent,
+    joint_information,
     laplace,
     needs_links,
     normal_draws,
@@ -219,9 +222,22 @@ class LatentUncertainty(ScoreUncertainty):
             return super()._draw(n, random_state)
         if inference.can_draw:
             return np.asarray(scores.mean() + inference.sampler.draw(n, random_state).scores)
-        if inference.observed is None:
+        if inference.observed is None and len(scores) > MOST_ITEMS_DENSE:
             return super()._draw(n, random_state)
-        return normal_draws(scores, inference.observed.matrix, inference.integrated_variances, n, random_state)
+        observed = inference.observed
+        matrix = joint_information(*self._of_scores) if observed is None else observed.matrix
+        return normal_draws(scores, matrix, inference.integrated_variances, n, random_state)
+
+    @property
+    def _of_scores(self) -> tuple[FloatArray, Links | None, float]:
+        """The curvature in each score and in the difference of two, and the precision of the prior."""
+        refined = self.fit.refined
+        problem, point = refined.problem, refined.point
+        engine = problem.engine
+        links = needs_links(engine.n_links, engine.n_items)
+        variance = self.fit.score_variance
+        degree, between = engine.observed(point.scores, problem.noise.log_emission(point.params), links)
+        return degree, between, 0.0 if variance is None else 1.0 / variance
 
     def information(self) -> Uncertainty:
         """Return the normal approximation with the observed information of scores and noise."""
@@ -230,14 +246,7 @@ class LatentUncertainty(ScoreUncertainty):
             known = inference.integrated_variances
             found = from_information(scores, inference.observed.matrix, inference.loose(), known)
         else:
-            refined = self.fit.refined
-            problem, point = refined.problem, refined.point
-            engine = problem.engine
-            links = needs_links(engine.n_links, engine.n_items)
-            information = engine.observed(point.scores, problem.noise.log_emission(point.params), links)
-            variance = self.fit.score_variance
-            precision = 0.0 if variance is None else 1.0 / variance
-            found = laplace(scores, *information, precision, inference.loose(), inference.integrated_variances)
+            found = laplace(scores, *self._of_scores, inference.loose(), inference.integrated_variances)
         if found.raised:
             warn(
                 "the information on the scores is not positive definite, as with very few votes: "

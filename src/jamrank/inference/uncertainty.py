@@ -15,7 +15,7 @@ from jamrank.linalg.marginals import is_dense, score_variances
 from jamrank.typing import FloatArray, IntArray
 
 # Up to this number of items the covariance of the scores is formed; beyond it only its diagonal is approximated.
-_MOST_ITEMS_DENSE = 2000
+MOST_ITEMS_DENSE = 2000
 _DRAWS = 400
 _TAILS = [0.025, 0.975]
 _NORMAL_95 = 1.959963984540054
@@ -111,7 +111,7 @@ def draw_ranks(draws: FloatArray) -> IntArray:
 
 def needs_links(n_links: int, n_items: int) -> bool:
     """Return whether :func:`laplace` needs the information by pair of items, or only by item."""
-    return n_items <= _MOST_ITEMS_DENSE or not is_dense(n_links, n_items)
+    return n_items <= MOST_ITEMS_DENSE or not is_dense(n_links, n_items)
 
 
 def laplace(
@@ -133,12 +133,17 @@ def laplace(
     variances: Of each score, if known more accurately than by the information.
     """
     n_items = len(scores)
-    if n_items > _MOST_ITEMS_DENSE:
+    if n_items > MOST_ITEMS_DENSE:
         own = score_variances(degree, precision, links) if variances is None else variances
         return independent(scores, np.sqrt(own), loose)
+    return from_information(scores, joint_information(degree, links, precision), loose, variances)
+
+
+def joint_information(degree: FloatArray, links: Links | None, precision: float) -> FloatArray:
+    """Return the information on all scores, with that of the prior."""
     assert links is not None
     information = score_information(degree, links.first, links.second, links.curvature)
-    return from_information(scores, information + precision * np.eye(n_items), loose, variances)
+    return np.asarray(information + precision * np.eye(len(degree)))
 
 
 def from_information(
@@ -198,12 +203,17 @@ def _normal(scores: FloatArray, spread: FloatArray, n: int, random_state: Any) -
     return np.asarray(scores + noise @ spread.T)
 
 
+def independent_draws(scores: FloatArray, se: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Draw independent normal scores: one row for each item, whose draws do not depend on names."""
+    noise = np.empty((len(scores), _DRAWS if len(scores) <= 20_000 else 100))
+    noise[np.lexsort((np.round(se, 9), np.round(scores, 9)))] = rng.standard_normal(noise.shape)
+    return np.asarray(scores[:, None] + se[:, None] * noise)
+
+
 def independent(scores: FloatArray, se: FloatArray, loose: FloatArray | None = None) -> Uncertainty:
     """Return the uncertainty of independent normal scores, apart from a shared covariance."""
     rng = np.random.default_rng(0)
-    noise = np.empty((len(scores), _DRAWS if len(scores) <= 20_000 else 100))
-    noise[np.lexsort((np.round(se, 9), np.round(scores, 9)))] = rng.standard_normal(noise.shape)
-    drawn = scores[:, None] + se[:, None] * noise
+    drawn = independent_draws(scores, se, rng)
     if loose is not None and loose.size:
         together = loose - loose.mean(axis=0)
         drawn += np.einsum("if,fd->id", together, rng.standard_normal((together.shape[1], drawn.shape[1])))

@@ -131,8 +131,13 @@ def _first_place(analysis: Analysis) -> list[str]:
     sentence = f"{sentence} (probability {percent(own)})"
     if own >= SETTLED or n_items == 2:
         return [f"{sentence}; {last}."]
-    others = listed([f"{safe_text(item)} ({percent(p)})" for item, p in _rivals(analysis, chance)], _MOST_NAMED)
-    return [f"{sentence}; {last}. Other candidates for the first rank: {others}."]
+    rivals = _rivals(analysis, chance)
+    others = listed([f"{safe_text(item)} ({percent(p)})" for item, p in rivals], _MOST_NAMED)
+    told = [f"{sentence}; {last}. Other candidates for the first rank: {others}."]
+    item, most = rivals[0]
+    if most > own and percent(most) != percent(own):
+        told.append(f"{safe_text(item)} is more likely to be first than {first}, although its score is lower.")
+    return told
 
 
 def _last(ranking: pl.DataFrame) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import CheckResult, Finding
-from jamrank.diagnostics.sign import orientation_of
+from jamrank.diagnostics.sign import differ_from_random, orientation_of
 from jamrank.text import in_percent, many
 from jamrank.typing import FloatArray
 
@@ -23,7 +23,8 @@ def sign(examination: Examination) -> CheckResult:
     for_better = _for_the_better(examination, result.scores.scores)
     share = f"{in_percent(found.share)} ± {in_percent(2 * found.se)}"
     few = examination.n_decided < _ENOUGH_VOTES
-    if found.certain or (found.settled and not few):
+    settled = found.settled or (found.agreed and not few and differ_from_random(examination.pair_counts))
+    if found.certain or (settled and not few):
         by = f"By {examination.fit_name}, " if examination.quick else ""
         sentence = f"{by}{in_percent(for_better)} of the decided votes are for the item with the higher score."
         finding = Finding("good", sentence, "sign")
