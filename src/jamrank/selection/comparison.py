@@ -17,6 +17,8 @@ from jamrank.rows import by_one
 from jamrank.scorers import align_features
 from jamrank.selection.adaptive import CAUTION, FORWARD, looks_adaptive
 from jamrank.selection.cross_validation import Estimate, HeldOut, frames, hold_out
+from jamrank.selection.design import examine_design
+from jamrank.selection.differing import THEY_DIFFER
 from jamrank.selection.folds import SPLITS, assign_folds, assign_periods
 from jamrank.text import in_percent, many
 
@@ -36,7 +38,9 @@ class Comparison:
     ----------
     choice : str
         The recommended model, by single held-out votes: the simplest that the one with the lowest loss does
-        not beat by two standard errors of the difference, clustered by pair and annotator.
+        not beat by two standard errors of the difference, clustered by pair and annotator; where annotators differ
+        too much to count their votes alike, the simplest of the models of annotators with a lower loss. Unless models
+        are named, those among which ``Auto`` chooses go before all others.
     sentences : list of str
         The findings, in words.
     table : data frame
@@ -129,7 +133,7 @@ def compare(
     _refuse_too_few(used)
     if features is not None:
         align_features(features, votes.items)
-    candidates, left_out = as_candidates(models, features is not None, used.n_annotators)
+    candidates, left_out = as_candidates(models, features is not None, examine_design(used))
     if not candidates:
         raise ParameterError("no model to compare; those named need features")
     found: dict[str, HeldOut] = {}
@@ -208,8 +212,10 @@ def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons)
         sentences += _on_the_best(by, held_out)
     leading = next(iter(found.values()))
     choice = leading.choice()
-    if choice != leading.best():
-        sentences.append(f"{choice} is simpler than {leading.best()} and as good: it is recommended.")
+    if leading.by_differences:
+        sentences.append(f"{choice} is recommended: {THEY_DIFFER}.")
+    elif choice != leading.best():
+        sentences.append(f"{choice} is recommended: {leading.best()} is not significantly better.")
     if used is not votes:
         sentences.append(
             f"Compared on {used.n_folded:,} of {votes.n_folded:,} votes, those on pairs drawn at random."

@@ -1,0 +1,89 @@
+"""Where annotators do not err independently, FamilyBT is chosen."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import jamrank as jr
+from jamrank.selection import families
+from jamrank.simulation import Tastes
+
+
+def drawn(tastes, seed, n_items=12, n_votes=900, flips=0.05):
+    return jr.simulate(
+        n_items, 6, n_votes, truth="vote", flips=[flips] * 6, spread=1.5, tastes=tastes, random_state=seed
+    )
+
+
+CAMPS = Tastes(camps=(3, 3))
+
+
+@pytest.fixture(scope="module")
+def chosen() -> jr.Auto:
+    """A choice for two camps of annotators."""
+    return jr.Auto().fit(drawn(CAMPS, 0).votes)
+
+
+def test_camps_are_found_and_their_rankings_are_there(chosen, tmp_path):
+    assert chosen.chosen_ == "FamilyBT"
+    assert chosen.reason_.startswith("FamilyBT: annotators do not err independently")
+    table = chosen.comparison_
+    assert {"FamilyBT", "BradleyTerry"} <= set(table["model"])
+    groups = chosen.model_.rankings_by_family_["annotators"].unique().sort().to_list()
+    assert groups == ["ann0, ann1, ann2", "ann3, ann4, ann5"]
+    alone = jr.FamilyBT().fit(drawn(CAMPS, 0).votes)
+    np.testing.assert_array_equal(chosen.scores_, alone.scores_)
+    chosen.save(tmp_path / "model.jamrank")
+    again = jr.load(tmp_path / "model.jamrank")
+    assert (again.chosen_, again.reason_) == (chosen.chosen_, chosen.reason_)
+    assert again.ranking_.equals(chosen.ranking_)
+    assert again.annotators_.equals(chosen.annotators_)
+
+
+def test_it_is_not_tried_where_it_cannot_be_used(monkeypatch):
+    votes = drawn(CAMPS, 0).votes
+    assert families.differ_in_taste(votes)
+    monkeypatch.setattr(families, "_MOST_WORK", 6 * 12**3 - 1)
+    assert not families.differ_in_taste(votes)
+    monkeypatch.setattr("jamrank.selection.auto.try_families", None)
+    monkeypatch.setattr("jamrank.selection.auto.differ_in_taste", lambda votes: True)
+    # None of these reach the sampler.
+    jr.Auto().choose(votes, gold=True)
+    frame = drawn(CAMPS, 0).frame
+    ties = pl.when(pl.int_range(pl.len()) % 9 == 0).then(pl.lit("tie")).otherwise("winner").alias("winner")
+    tied = jr.Comparisons.from_frame(frame.with_columns(ties))
+    jr.Auto().choose(tied)
+    with pytest.raises(TypeError):
+        jr.Auto().choose(votes)
+
+
+def test_names_do_not_change_whether_tastes_differ(monkeypatch):
+    seen, test = [], families.taste_p_value
+    monkeypatch.setattr(families, "taste_p_value", lambda *given: seen.append(test(*given)) or seen[-1])
+    frame = drawn(Tastes(families=(3,)), 1).frame
+    renamed = frame.with_columns(
+        frame["annotator"].replace_strict({f"ann{k}": f"x{5 - k}" for k in range(6)}),
+        *(
+            frame[side].replace_strict({f"item{i:02}": f"y{(5 * i) % 12:02}" for i in range(12)})
+            for side in ("left", "right")
+        ),
+    )
+    for one in (frame, renamed, frame[::-1]):
+        families.differ_in_taste(jr.Comparisons.from_frame(one))
+    assert seen[0] == seen[1] == seen[2]
+
+
+@pytest.mark.long
+def test_families_are_hardly_ever_found_where_there_are_none():
+    found = [families.differ_in_taste(drawn(Tastes(), seed, 20, 1000, 0.1).votes) for seed in range(200)]
+    # With probability .02 each: more than 11 in fewer than 1 of 1,000 cases.
+    assert sum(found) <= 11
+
+
+@pytest.mark.long
+def test_a_held_out_loss_that_is_higher_speaks_against_it():
+    # A truth for each pair: what annotators agree on beyond the scores is no taste.
+    votes = jr.simulate(12, 6, 1500, truth="pair", flips=[0.1] * 6, random_state=3).votes
+    assert jr.Auto().fit(votes).chosen_ != "FamilyBT"
