@@ -74,6 +74,5 @@ def test_everything_is_computed_once(calls, tmp_path, featured):
     result = call("fit", files[""], *options)
     assert result.exit_code == 0, result.output
     assert calls["annotators_frame"] == calls["ranking"] == calls["check"] == calls["__init__"] == 1
-    # One fit; draws where scores are free, the information matrix where they come from features.
-    assert (calls["fit"], calls["draw"], calls["estimate"]) == (1, not featured, 1)
+    assert (calls["fit"], calls["draw"], calls["estimate"]) == (1, 1, 1)
     assert {name: n for name, n in calls.items() if n > 1} == {}

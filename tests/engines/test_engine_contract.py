@@ -117,7 +117,8 @@ def test_votes_are_the_same(votes, engine, columns):
         np.testing.assert_allclose(getattr(there, name), getattr(here, name), rtol=1e-12)
 
 
-@pytest.mark.parametrize("row", ROWS_BY)
+# A noise that needs lists of votes runs in memory alone.
+@pytest.mark.parametrize("row", [row for row in ROWS_BY if row != "pair-by-ease"])
 @pytest.mark.parametrize("engine", PASSING)
 def test_passes_are_the_same(votes, engine, row):
     here, there = (engine_of(name, votes, row) for name in ("memory", engine))

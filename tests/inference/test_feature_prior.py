@@ -67,3 +67,33 @@ def test_a_clear_rest_makes_linear_intervals_wide_enough():
         true = drawn.scores - drawn.scores.mean()
         held.append(((low <= true) & (true <= high)).mean())
     assert np.mean(held) > 0.88
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scorer", ["linear", "kernel"])
+def test_intervals_hold_with_a_rest_that_features_do_not_explain(scorer: str):
+    held = []
+    for seed in range(40):
+        rng = np.random.default_rng([77, seed])
+        features = rng.standard_normal((40, 4))
+        scores = 0.75 * features @ rng.standard_normal(4) + rng.standard_normal(40)
+        left = rng.integers(0, 40, 800)
+        right = (left + rng.integers(1, 40, 800)) % 40
+        low, high = np.minimum(left, right), np.maximum(left, right)
+        better = rng.random((40, 40))[low, high] < 1 / (1 + np.exp(scores[high] - scores[low]))
+        who, flips = rng.integers(0, 10, 800), rng.beta(2, 8, 10)
+        wins = better ^ (left > right) ^ (rng.random(800) < flips[who])
+        votes = jr.Comparisons.from_arrays(left, right, who, wins.astype(int))
+        model = jr.JAM(scorer=scorer).fit(votes, features)
+        unsure = model.uncertainty()
+        true = scores - scores.mean()
+        rank = 1 + (true[None] > true[:, None]).sum(axis=1)
+        held.append(
+            [
+                ((unsure.score_low <= true) & (true <= unsure.score_high)).mean(),
+                ((unsure.rank_low <= rank) & (rank <= unsure.rank_high)).mean(),
+            ]
+        )
+    of_scores, of_ranks = np.mean(held, axis=0)
+    assert of_scores > 0.91
+    assert of_ranks > 0.93

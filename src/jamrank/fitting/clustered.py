@@ -9,6 +9,7 @@ import numpy as np
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.engines import Engine, MemoryEngine
+from jamrank.fitting.cluster_choice import HeldOutVotes, choose_number
 from jamrank.fitting.em import Fit, Point, Problem, run
 from jamrank.fitting.latent import LatentFitter, Outcome
 from jamrank.fitting.latent_fit import LatentFit
@@ -17,7 +18,7 @@ from jamrank.noise import Flip, Noise
 from jamrank.noise.clustered import choose_strength
 from jamrank.noise.kmeans import choose_clusters, cluster_pairs, nearest_centroid
 from jamrank.rows import Rows
-from jamrank.typing import FloatArray
+from jamrank.typing import FloatArray, Int32Array
 
 _STRENGTH_ROUNDS = 3
 
@@ -25,13 +26,13 @@ _STRENGTH_ROUNDS = 3
 class ClusteredFitter(LatentFitter):
     """Fits JAM, clusters the pairs, then fits one flip per annotator and cluster.
 
-    n_clusters (int or "auto").
+    n_clusters (int, "auto" or "gap").
     max_clusters: As in :class:`jamrank.VRJAM`; set before :meth:`fit`.
     """
 
     n_clusters: int | str = "auto"
     centroid_gap: float = 0.5
-    max_clusters: int = 8
+    max_clusters: int = 32
 
     def fit_linear(self, engine: Engine, noise: Noise, matrix: FloatArray) -> Outcome:
         """Fit weights and overall flips, then clusters."""
@@ -39,7 +40,7 @@ class ClusteredFitter(LatentFitter):
         problem, state = self.linear_problem(engine, noise, matrix)
         fit = self.best_run(problem)
         self.matrix = matrix
-        self.centroids = self._find_centroids(memory.rows, matrix)
+        self.centroids = self._find_centroids(memory.rows, matrix, problem, fit)
         self.cluster = nearest_centroid(votes.pair_first, votes.pair_second, matrix, self.centroids, n_jobs)
         self.strength = 0.0
         self.overall = Solution.of(self.source, state, self.noise_state, problem, fit.point)
@@ -54,11 +55,25 @@ class ClusteredFitter(LatentFitter):
         self.cluster_votes = memory.rows.vote_counts.sum(axis=1).reshape(votes.n_annotators, -1)
         return self.with_free_scores(problem, fit, state, noise_state)
 
-    def _find_centroids(self, rows: Rows, matrix: FloatArray) -> FloatArray:
+    def _find_centroids(self, rows: Rows, matrix: FloatArray, problem: Problem, fit: Fit) -> FloatArray:
         """Cluster the distinct pairs of items that were voted on."""
         first, second = rows.first[rows.edges], rows.second[rows.edges]
         n_jobs = self.settings.n_jobs
-        if self.n_clusters != "auto":
+        if self.n_clusters == "auto":
+            votes = cast(Comparisons, self.votes)
+            posterior = np.full(votes.n_pairs, 0.5)
+            posterior[rows.pair] = problem.posterior(fit.point)
+            weak = self.prior.flip_votes if self.prior else (0.5, 0.5)
+            n_annotators = len(votes.annotators)
+            held_out = HeldOutVotes(votes, posterior, fit.point.rates[:n_annotators], weak)
+
+            def clusters(number: int) -> tuple[Int32Array, int]:
+                found = cluster_pairs(first, second, matrix, number, n_jobs).centroids
+                return nearest_centroid(votes.pair_first, votes.pair_second, matrix, found, n_jobs), len(found)
+
+            number = choose_number(self.max_clusters, clusters, held_out)
+            return cluster_pairs(first, second, matrix, number, n_jobs).centroids
+        if self.n_clusters != "gap":
             return cluster_pairs(first, second, matrix, int(self.n_clusters), n_jobs).centroids
         return choose_clusters(first, second, matrix, self.centroid_gap, self.max_clusters, n_jobs).centroids
 

@@ -6,7 +6,9 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from jamrank.fitting.effective_dof import effective_dof
+import numpy as np
+
+from jamrank.fitting.effective_dof import EffectiveDof, effective_dof
 from jamrank.fitting.em import Point, Problem
 from jamrank.fitting.latent_fit import LatentFit
 from jamrank.fitting.solution import ScorerState, Solution
@@ -103,7 +105,26 @@ class LatentInference:
         """Return the factor of the scores' covariance due to the weights of features; None without features."""
         if not SCORERS[self.fit.scorer].features:
             return None
+        return self._with_effects(self.fit.score_variance).loose
+
+    def _with_effects(self, variance: float | None) -> EffectiveDof:
+        """Return the uncertainty of the weights where every item has an effect too, of a given variance."""
         refined, state = self.fit.refined, self.fit.fitted.scorer
-        both = ScorerState("linear+objects", state.weight_variance, self.fit.score_variance, state.matrix)
+        both = ScorerState("linear+objects", state.weight_variance, variance, state.matrix)
         engine = refined.problem.engine
-        return effective_dof(engine, both.build(engine.n_items), refined.point.expectation).loose
+        return effective_dof(engine, both.build(engine.n_items), refined.point.expectation)
+
+    def rest_of_weights(self) -> FloatArray:
+        """Return the variance of each weight that is due to what features do not explain."""
+        fitted = self.fit.fitted
+        alone = effective_dof(fitted.problem.engine, fitted.problem.scorer, fitted.point.expectation).weights
+        return np.asarray(np.maximum(self._with_effects(self._rest()).weights - alone, 0.0))
+
+    def _rest(self) -> float | None:
+        """Return the variance of what features do not explain: over draws of the scores, where there are draws."""
+        matrix = self.fit.fitted.scorer.matrix
+        if not self.can_draw or matrix is None or len(matrix) <= matrix.shape[1] + 1:
+            return self.fit.score_variance
+        drawn = self.draws.scores.T
+        left = drawn - matrix @ np.linalg.lstsq(matrix, drawn, rcond=None)[0]
+        return float((left**2).sum() / drawn.shape[1] / (len(matrix) - matrix.shape[1] - 1))

@@ -255,12 +255,12 @@ class LatentPredictor(LinkPredictor):
 
     @cached_property
     def ease(self) -> FloatArray | None:
-        """Posterior of the ease of each pair by node and truth; None where flips do not depend on the pair."""
+        """Posterior of the ease of each pair by truth and node; None where flips do not depend on the pair."""
         fitted = self.fit.fitted
         noise, params = fitted.problem.noise.decided(fitted.params)
         if not noise.eased:
             return None
-        found = np.broadcast_to(WEIGHTS[:, None], (len(self.votes.pairs.first), len(WEIGHTS), 2)).copy()
+        found = np.broadcast_to(WEIGHTS, (len(self.votes.pairs.first), 2, len(WEIGHTS))).copy()
         for _, engine in fitted.problem.engine.parts():
             ballots = engine.rows.ballots
             assert isinstance(ballots, EasedPatterns)
@@ -326,8 +326,8 @@ class LatentPredictor(LinkPredictor):
         tables = np.exp(noise.log_emission(params)).reshape(len(WEIGHTS), -1, 2, 2)[:, :, 1]
         ease = self.ease[query.pair[known]]
         turned = query.turned[known]
-        ease[turned] = ease[turned][..., ::-1]
-        return np.asarray(np.einsum("vnt,nvt->vt", ease, tables[:, query.annotator[known]]))
+        ease[turned] = ease[turned][:, ::-1]
+        return np.asarray(np.einsum("vtn,nvt->vt", ease, tables[:, query.annotator[known]]))
 
     def group(self, query: VoteQuery, features: Any) -> Any:
         """Return each vote's confusion group within its annotator: by side if the noise has sides."""

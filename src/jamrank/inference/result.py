@@ -62,7 +62,7 @@ from jamrank.inference.score_uncertainty import ScoreUncertainty, as_level, at_l
 from jamrank.inference.scores import Scores
 from jamrank.inference.uncertainty import Uncertainty
 from jamrank.inference.vote_summary import VoteSummary, whole_numbers
-from jamrank.scorers import align_features
+from jamrank.scorers import SCORERS, align_features
 from jamrank.typing import FloatArray, IntArray
 
 # Beyond this many rows times passes, intervals of weights hold the flips fixed.
@@ -302,6 +302,8 @@ class RankingResult:
             variance = effective_dof(problem.engine, problem.scorer, point.expectation).weights
         else:
             variance = weight_variances(problem.scorer, covariance)
+        if not SCORERS[fit.scorer].effects and self.inference is not None:
+            variance = variance + self.inference.rest_of_weights()
         error = features.in_user_units(np.sqrt(variance))
         found = np.where(error[:, None] > 0, interval(coef, error**2), coef[:, None])
         self.extras["coef_interval"] = found

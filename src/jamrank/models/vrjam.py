@@ -29,13 +29,14 @@ class VRJAM(JAM):
 
     Parameters
     ----------
-    n_clusters : int or "auto"
-        Number of clusters; "auto" adds clusters until two centroids come closer than ``centroid_gap`` times the
-        median distance between centroids, the paper's rule.
+    n_clusters : int, "auto" or "gap"
+        Number of clusters; "auto" takes the number with which each vote is predicted best from the others; "gap" adds
+        clusters until two centroids come closer than ``centroid_gap`` times the median distance between centroids,
+        the paper's rule.
     centroid_gap : float
         That threshold.
     max_clusters : int
-        Largest number of clusters for "auto".
+        Largest number of clusters for "auto" and "gap".
     loss, prior, init, n_init, max_iter, tol, random_state, n_jobs, verbose
         As in :class:`JAM`.
 
@@ -61,7 +62,7 @@ class VRJAM(JAM):
 
     n_clusters: int | str = "auto"
     centroid_gap: float = 0.5
-    max_clusters: int = 8
+    max_clusters: int = 32
     scorer: str = field(default="auto", init=False)
     noise: str = field(default="flip", init=False)
     ties: str = field(default="auto", init=False)
@@ -71,7 +72,8 @@ class VRJAM(JAM):
     def _make_fitter(self, settings: FitSettings, given: FitInput) -> LatentFitter:
         for name in ("n_clusters", "max_clusters"):
             value = getattr(self, name)
-            if not (isinstance(value, (int, np.integer)) and value >= 1) and (name, value) != ("n_clusters", "auto"):
+            named = name == "n_clusters" and value in ("auto", "gap")
+            if not (isinstance(value, (int, np.integer)) and value >= 1) and not named:
                 raise ParameterError(f"{name} is {value!r}; expected a whole number of at least 1")
         fitter = ClusteredFitter(settings, given.choice, given.votes, given.gold, given.start)
         fitter.n_clusters, fitter.max_clusters = self.n_clusters, self.max_clusters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import exp
 from typing import ClassVar
 
 import numpy as np
@@ -47,7 +48,7 @@ class Difficulty(Noise):
     @staticmethod
     def deviation(params: FloatArray) -> float:
         """Return the standard deviation of the logarithm of the ease."""
-        return float(np.exp(np.clip(params[-1], _SMALLEST, _LARGEST)))
+        return exp(min(max(float(params[-1]), _SMALLEST), _LARGEST))
 
     def _eases(self, params: FloatArray) -> FloatArray:
         return np.exp(self.deviation(params) * NODES)
@@ -55,7 +56,7 @@ class Difficulty(Noise):
     def _logits(self, params: FloatArray) -> FloatArray:
         """Return the logit of the flip by node of the ease and group."""
         logits = self._eases(params)[:, None] * params[:-1]
-        return np.asarray(np.clip(logits, -_LARGEST_LOGIT, _LARGEST_LOGIT))
+        return np.asarray(np.minimum(np.maximum(logits, -_LARGEST_LOGIT), _LARGEST_LOGIT))
 
     def log_emission(self, params: FloatArray) -> FloatArray:
         """Return the tables of the flip noise at each node of the ease."""

@@ -13,7 +13,7 @@ METHODS: dict[str, Callable[[], RankingModel]] = {
     "MV": MajorityVote,
     "IAM": IAM,
     "JAM": partial(JAM, ties="leave out"),  # the paper's votes have a winner
-    "VRJAM": VRJAM,
+    "VRJAM": partial(VRJAM, n_clusters="gap", max_clusters=8),  # the paper's rule
 }
 
 

@@ -32,25 +32,30 @@ class EasedPatterns(Patterns):
         kinds = 2 * (self.n_confusion_groups + self.n_gold)
         return csr_array((self.weight, self.vote, self.start), shape=(len(self), kinds))
 
-    def _joint(self, log_emission: FloatArray) -> FloatArray:
-        """Return log-likelihood plus log prior of the ease, by pattern, node and truth."""
+    @cached_property
+    def _turned(self) -> csr_array:
+        return self._votes.T.tocsr()
+
+    def _joint(self, log_emission: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return likelihood times prior of the ease, by pattern, truth and node, and the logarithm of its scale."""
         tables = log_emission.reshape(N_NODES, self.n_confusion_groups, 2, 2)
-        of_kind = np.stack([with_gold(table, self.n_gold).reshape(-1, 2) for table in tables], axis=1)
-        found = (self._votes @ of_kind.reshape(len(of_kind), -1)).reshape(len(self), N_NODES, 2)
-        return np.asarray(found + np.log(WEIGHTS)[:, None])
+        if self.n_gold:
+            tables = np.stack([with_gold(table, self.n_gold) for table in tables])
+        of_kind = tables.transpose(1, 2, 3, 0).reshape(-1, 2 * N_NODES)
+        joint = (self._votes @ of_kind).reshape(len(self), 2, N_NODES)
+        most = joint.max(axis=2)
+        return np.exp(joint - most[:, :, None]) * WEIGHTS, most
 
     def log_likelihoods(self, log_emission: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the log-likelihood of each pattern if the first, or the second, item is truly better."""
-        joint = self._joint(log_emission)
-        most = joint.max(axis=1)
-        total = most + np.log(np.exp(joint - most[:, None]).sum(axis=1))
+        joint, most = self._joint(log_emission)
+        total = most + np.log(joint.sum(axis=2))
         return np.ascontiguousarray(total[:, 1]), np.ascontiguousarray(total[:, 0])
 
     def ease(self, log_emission: FloatArray) -> FloatArray:
-        """Return the posterior of the ease given the truth, by pattern, node and truth."""
-        joint = self._joint(log_emission)
-        likely = np.exp(joint - joint.max(axis=1, keepdims=True))
-        return np.asarray(likely / likely.sum(axis=1, keepdims=True))
+        """Return the posterior of the ease given the truth, by pattern, truth and node."""
+        joint, _ = self._joint(log_emission)
+        return np.asarray(joint / joint.sum(axis=2, keepdims=True))
 
     def expected_counts(self, by_pattern: FloatArray, total: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return expected votes by truth, node and group, one after the other, and by side.
@@ -59,10 +64,10 @@ class EasedPatterns(Patterns):
         total: Weight of the rows of each pattern.
         """
         truths = np.stack([total - by_pattern, by_pattern], axis=1)
-        mass = (self.ease(log_emission) * truths[:, None]).reshape(len(self), -1)
+        mass = (self.ease(log_emission) * truths[:, :, None]).reshape(len(self), -1)
         n = self.n_confusion_groups
-        sums = (self._votes.T @ mass)[: 2 * n].reshape(n, 2, N_NODES, 2)
-        return np.ascontiguousarray(sums.transpose(3, 2, 0, 1)).reshape(-1, 2)
+        sums = (self._turned @ mass)[: 2 * n].reshape(n, 2, 2, N_NODES)
+        return np.ascontiguousarray(sums.transpose(2, 3, 0, 1)).reshape(-1, 2)
 
 
 def per_eased_pair(votes: Comparisons, threads: int | None = None) -> Rows:
