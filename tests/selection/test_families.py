@@ -42,6 +42,13 @@ def test_camps_are_found_and_their_rankings_are_there(chosen, tmp_path):
     assert again.annotators_.equals(chosen.annotators_)
 
 
+def test_it_is_compared_where_the_test_fails():
+    few, many = (jr.selection.compare(drawn(own, 0).votes, splits=["vote"], folds=2) for own in (Tastes(), CAMPS))
+    assert "FamilyBT" in few.left_out
+    assert "FamilyBT" not in many.left_out
+    assert many.choice == "FamilyBT"
+
+
 def test_it_is_not_tried_where_it_cannot_be_used(monkeypatch):
     votes = drawn(CAMPS, 0).votes
     assert families.differ_in_taste(votes)

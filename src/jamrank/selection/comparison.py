@@ -17,6 +17,7 @@ from jamrank.rows import by_one
 from jamrank.scorers import align_features
 from jamrank.selection.adaptive import CAUTION, FORWARD, looks_adaptive
 from jamrank.selection.cross_validation import Estimate, HeldOut, frames, hold_out
+from jamrank.selection.families import differ_in_taste, family_candidate
 from jamrank.selection.folds import SPLITS, assign_folds, assign_periods
 from jamrank.text import in_percent, many
 
@@ -107,7 +108,7 @@ def compare(
     features : data frame, mapping or array, optional
         As in :meth:`RankingModel.fit`; models that may use features are tried with and without them.
     models : list of models or names, or dict of models by name, optional
-        What to compare; by default every model that can be fitted.
+        What to compare; by default every model that can be fitted, FamilyBT only where ``Auto`` would try it.
     folds : int
         Number of folds.
     splits : sequence of {"vote", "pair"}
@@ -132,6 +133,9 @@ def compare(
     candidates, left_out = as_candidates(models, features is not None, used.n_annotators)
     if not candidates:
         raise ParameterError("no model to compare; those named need features")
+    if models is None and features is None and not used.n_ties and differ_in_taste(used):
+        del left_out["FamilyBT"]
+        candidates.append(family_candidate([]))
     found: dict[str, HeldOut] = {}
     by_time = assign_periods(used) if looks_adaptive(used) else None
     if by_time is not None:

@@ -18,7 +18,7 @@ from jamrank.selection.cross_validation import Candidate, HeldOut, hold_out
 # The share of sets with independent annotators for which FamilyBT is tried.
 _FALSE_ALARM = 0.02
 # Two annotators alone do not tell who has a taste of their own.
-_FEWEST_ANNOTATORS, _MOST_ANNOTATORS = 3, 300
+_FEWEST_ANNOTATORS, _MOST_ANNOTATORS = 3, 100
 # Annotators times the cube of the items: with more, FamilyBT takes more than some ten seconds.
 _MOST_WORK = 500_000
 # Held-out losses need fewer draws than intervals.
@@ -39,16 +39,22 @@ def differ_in_taste(votes: Comparisons) -> bool:
     return taste_p_value(said, null.scores_[items], flips[annotators]) <= _FALSE_ALARM
 
 
-def try_families(found: HeldOut, forward: bool) -> tuple[HeldOut, str | None]:
-    """Hold votes out from FamilyBT, too, and return why it is to be chosen, or None if it is not."""
-    name, kind = found.choice(), find_model("FamilyBT")
-    made: list[RankingModel] = []
+def family_candidate(made: list[RankingModel]) -> Candidate:
+    """Return FamilyBT as a candidate; models that are fitted are put into a list."""
+    kind = find_model("FamilyBT")
 
     def make() -> RankingModel:
         made.append(kind().set_params(n_draws=_DRAWS))
         return made[-1]
 
-    candidate = Candidate("FamilyBT", make, annotators=True, model=kind())
+    return Candidate("FamilyBT", make, annotators=True, model=kind())
+
+
+def try_families(found: HeldOut, forward: bool) -> tuple[HeldOut, str | None]:
+    """Hold votes out from FamilyBT, too, and return why it is to be chosen, or None if it is not."""
+    name = found.choice()
+    made: list[RankingModel] = []
+    candidate = family_candidate(made)
     alone = hold_out(found.votes, found.fold, [candidate], forward=forward)
     both = replace(found, trials={**found.trials, **alone.trials})
     likely = float(np.mean([_own_tastes(model) for model in made]))
@@ -56,8 +62,8 @@ def try_families(found: HeldOut, forward: bool) -> tuple[HeldOut, str | None]:
     if likely <= _LIKELY or gap.low > 0:
         return both, None
     return both, (
-        "FamilyBT: annotators do not err independently, since some share a taste or have their own, and its "
-        f"intervals allow for it; {both.log_loss('FamilyBT').value:.4f} nats per "
+        "FamilyBT: annotators do not err independently, and its intervals allow for tastes, shared or their own; "
+        f"{both.log_loss('FamilyBT').value:.4f} nats per "
         f"{'later' if forward else 'held-out'} vote, {abs(gap.value):.4f} {'lower' if gap.value < 0 else 'higher'} "
         f"than {name}."
     )
