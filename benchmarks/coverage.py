@@ -26,9 +26,10 @@ from scipy.special import logit
 
 import jamrank as jr
 from benchmarks import machine, report
-from jamrank.inference import Uncertainty, flip_intervals, ranks
+from jamrank.inference import Uncertainty, flip_intervals
 from jamrank.inference.latent import N_DRAWS
 from jamrank.inference.posterior_draws import Posterior
+from jamrank.inference.ranks import ranks
 from jamrank.noise.none import FixedNoise
 
 SIZES = [(30, 20, 1000), (100, 50, 5000), (300, 100, 50_000)]

@@ -475,6 +475,16 @@ def chosen(m: re.Match[str], c: Context) -> Found:
     return m["best"] == best and behind[model] <= 0 if m["best"] else model == best
 
 
+def chosen_by_differences(m: re.Match[str], c: Context) -> Found:
+    """Check a choice against the table, and that votes that count alike are worth less than 95 % of weighed ones."""
+    loss = dict(zip(c.model.comparison_["model"], c.model.comparison_["log_loss"], strict=True))
+    if not (m["model"] == c.model.chosen_ and loss[m["model"]] < loss[m["simplest"]] and int(m["n"]) == len(loss)):
+        return False
+    weight = np.array(list(c.annotator_votes.values()))
+    skill = np.array([1 - 2 * (c.flip(name) or 0.0) for name in c.annotator_votes])
+    return float((weight @ skill) ** 2 > 0.95 * weight.sum() * (weight @ skill**2)), 0.001
+
+
 def always(m: re.Match[str], c: Context) -> Found:
     return True
 

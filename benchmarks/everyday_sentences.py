@@ -30,7 +30,11 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
      _MODEL + r": (?P<loss>[\d.]+) nats per (?:held-out|later) vote(?: \([^)]*\))?, (?:the simplest of (?P<n>\d+) models that "
      r"is as good as the best \((?P<best>[^,]+), [\d.-]+ lower\)|the lowest of (?P<n2>\d+) models; next is .*?)"
      r"(?:; chosen on [\d,]+ of [\d,]+ votes)?\.", holds.chosen),
-    ("tastes differ", r"FamilyBT: annotators do not err independently, .*", holds.never),
+    ("chosen by differences",
+     _MODEL + r": (?P<loss>[\d.]+) nats per (?:held-out|later) vote(?: \([^)]*\))?, [\d.]+ lower than (?P<simplest>[^,]+), the "
+     r"simplest of (?P<n>\d+) models; annotators differ too much in how often they err \(p < 0\.001\) to count their votes "
+     r"alike(?:; chosen on [\d,]+ of [\d,]+ votes)?\.", holds.chosen_by_differences),
+    ("tastes differ", r"FamilyBT: .*; annotators do not err independently(?:; chosen on .*)?\.", holds.never),
     ("adaptive pairs", r"Items with similar results were compared more often than by chance.*", holds.adaptive),
     ("scored forward in time", r"Pairs look as if they were chosen by earlier votes.*", holds.adaptive),
     # the ranking
@@ -107,7 +111,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     ("planned votes",
      r"By .*?, about (?P<share>[\d.]+) % of all pairs of items are in the right order(?:, which meets the target \(95 %\)"
      r"|(?P<never>; 95 % cannot be reached with votes like these)|; 95 % needs about (?P<more>[\d,]+) more votes like "
-     r"these(?:, on new pairs or under new questions)?)\.", holds.planned),
+     r"these(?:, on new pairs or under new questions|, on new pairs|, under new questions)?)?\.", holds.planned),
     ("planned votes, correlated", r"By .*right order.* This assumes independent errors; here they are correlated, .*", holds.correlated),
     ("ties", r"(?P<n>[\d,]+) votes? \([\d.]+ %\) (?:is a tie|are ties); .*", holds.ties),
     ("duplicates", r".*exact duplicates? of .*|Every vote occurs .*", holds.duplicates),

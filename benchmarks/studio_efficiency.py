@@ -28,10 +28,10 @@ from jamrank.studio.worker import Worker
 from jamrank.typing import FloatArray
 
 N_ITEMS, N_JUDGES, CARELESS = 40, 20, 6
-# Random votes whose order is the goal: 20, 30 and 60 of each judge.
-LEVELS = (400, 600, 1200)
+# Random votes whose order is the goal: 20, 30, 60 and 120 of each judge.
+LEVELS = (400, 600, 1200, 2400)
 # Chosen votes after which the order is measured.
-COUNTS = (200, 280, 360, 440, 520, 600, 720, 840, 960, 1080, 1200)
+COUNTS = (200, 280, 360, 440, 520, 600, 720, 840, 960, 1080, 1200, 1440, 1680, 1920)
 _RESAMPLED = 400
 _URL = "http://127.0.0.1"
 
@@ -146,8 +146,8 @@ def savings(chosen: list[list[float]], at_random: list[list[float]]) -> list[Sav
 
 
 def _votes_to_match(means: FloatArray, goal: float) -> float:
-    """Return where the curve reaches a goal, smoothed by a parabola in the logarithm of the votes."""
+    """Return where the curve reaches a goal, smoothed by a cubic in the logarithm of the votes."""
     votes = np.arange(COUNTS[0], COUNTS[-1] + 1)
-    smooth = np.polyval(np.polyfit(np.log(COUNTS), means, 2), np.log(votes))
+    smooth = np.polyval(np.polyfit(np.log(COUNTS), means, 3), np.log(votes))
     above = np.flatnonzero(smooth >= goal)
     return float(votes[above[0]]) if len(above) else float("inf")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from jamrank.errors import ParameterError
 
@@ -60,3 +61,20 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._parts)
+
+
+def importing(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return a ``__getattr__`` of a package that imports each of its names when it is first used.
+
+    homes: The names in each module of the package, separated by spaces.
+    """
+    modules = {name: module for module, names in homes.items() for name in names.split()}
+
+    def look_up(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        found = getattr(import_module(f".{modules[name]}", package), name)
+        setattr(sys.modules[package], name, found)
+        return found
+
+    return look_up

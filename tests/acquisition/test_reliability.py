@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import beta
 
 from jamrank.acquisition.reliability import Reliability
 
@@ -73,13 +72,3 @@ def test_annotators_of_a_kind_are_taken_for_each_other_and_not_for_those_of_anot
     known = Reliability(6)
     known.refit(who, (truth > 0.5) ^ errs, truth, np.ones(len(who)), np.array([0, 0, 0, 1, 1, 1]))
     assert known.flip[5] < known.flip[2] - 0.03
-
-
-def test_the_low_flip_of_a_kind_starts_at_the_prior_and_rises_with_errors():
-    assert Reliability(1).low_flip[0] == pytest.approx(beta(2, 3).ppf(0.05), abs=0.03)
-    many = Reliability(3)
-    who, truth = np.arange(120) % 2, np.ones(120)
-    says_left = np.where(who == 0, np.arange(120) % 5 > 0, True)
-    many.refit(who, says_left, truth, np.ones(120), np.array([0, 1, 1]))
-    own, other, alike = many.low_flip
-    assert other == alike < 0.05 < own < many.flip[0]

@@ -129,11 +129,22 @@ def test_help_waits_for_no_heavy_library():
     assert done.stdout.strip() == "[]"
 
 
-def test_a_fit_does_not_wait_for_scipy_s_statistics():
-    # They take as long to import as all else that a fit needs.
-    code = "import sys, jamrank.cli.fit, jamrank.cli.display, jamrank.models; print('scipy.stats' in sys.modules)"
+@pytest.mark.parametrize(
+    ("command", "unused"),
+    [
+        ("fit", {"scipy.stats", "scipy.optimize", "pandas", "matplotlib", "sqlite3"}),
+        ("check", {"scipy.stats", "scipy.optimize", "pandas", "jamrank.report", "jamrank.acquisition"}),
+        ("compare", {"scipy.stats", "scipy.optimize", "pandas", "jamrank.report.build", "jamrank.diagnostics"}),
+    ],
+)
+def test_commands_do_not_wait_for_what_they_do_not_use(study, command, unused):
+    code = (
+        "import sys\nfrom click.testing import CliRunner\nfrom jamrank.cli.main import main\n"
+        f"result = CliRunner().invoke(main, [{command!r}, {str(study / 'votes.csv')!r}])\n"
+        f"print(result.exit_code, sorted({unused!r} & set(sys.modules)))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
-    assert done.stdout == "False\n"
+    assert done.stdout == "0 []\n"
 
 
 def test_fit_writes_all_its_files_and_prints_a_summary(study, fitted):

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 import jamrank as jr
 from jamrank.diagnostics.planning import expected_accuracy, more_votes
@@ -10,6 +13,21 @@ from jamrank.diagnostics.planning import expected_accuracy, more_votes
 def test_nothing_known_is_a_coin_toss_and_certainty_is_certain():
     assert expected_accuracy(np.zeros(5), np.ones(5), 1.0) == pytest.approx(0.5)
     assert expected_accuracy(np.arange(5.0), np.full(5, 1e-3), 1.0) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("variance", "times"), [(1.0, 0.0), (None, 0.2), (1.0, 1.5), (None, 50.0)])
+def test_accuracy_is_the_mean_over_later_estimates(variance, times):
+    rng = np.random.default_rng(5)
+    scores, se = rng.normal(0, 1, 12), rng.uniform(0.1, 0.6, 12)
+    prior = 0.0 if variance is None else 1.0 / variance
+    later = 1 / (prior + (1 / se**2 - prior) * (1 + times))
+    normal, right = np.linspace(-9, 9, 20_001), []
+    for one, other in combinations(range(12), 2):
+        spread = np.sqrt(max(se[one] ** 2 + se[other] ** 2 - later[one] - later[other], 0.0))
+        estimate = scores[one] - scores[other] + spread * normal
+        right.append(ndtr(np.abs(estimate) / np.sqrt(later[one] + later[other])))
+    brute = np.average(np.mean(right, axis=0), weights=np.exp(-(normal**2) / 2))
+    assert expected_accuracy(scores, se, variance, times) == pytest.approx(brute, abs=1e-6)
 
 
 def test_more_votes_bring_accuracy_to_the_target():

@@ -148,3 +148,28 @@ def test_flips_shrink_to_a_common_value_where_annotators_are_alike() -> None:
     pooled = jr.CrowdBT().fit(votes).flip_.std()
     alone = jr.CrowdBT(flips="marginal", prior=jr.Prior(flip_wrong=1.0, flip_right=2.0)).fit(votes).flip_.std()
     assert pooled < 0.75 * alone
+
+
+def test_a_step_that_leaps_to_certain_flips_is_not_taken() -> None:
+    """Eight judges on a star: an extrapolated step without a known objective once led to logits in the thousands."""
+    wins = [
+        [3, 16, 6, 10, 5, 8, 16, 8],
+        [4, 13, 6, 3, 6, 15, 8, 9],
+        [8, 5, 12, 8, 12, 17, 5, 10],
+        [4, 11, 7, 11, 11, 11, 9, 10],
+        [7, 9, 8, 11, 7, 8, 7, 15],
+    ]
+    losses = [
+        [6, 3, 5, 4, 2, 2, 1, 0],
+        [10, 2, 2, 6, 2, 3, 3, 3],
+        [4, 2, 2, 1, 4, 1, 0, 4],
+        [3, 0, 2, 6, 2, 3, 4, 2],
+        [7, 1, 4, 3, 5, 4, 3, 0],
+    ]
+    counts = np.array([losses, wins])
+    outcome, item, who = np.nonzero(counts)
+    weight = counts[outcome, item, who]
+    votes = jr.Comparisons.from_arrays(np.zeros(len(who), dtype=int), item + 1, who, outcome, weight=weight)
+    model = jr.JAM(flips="marginal").fit(votes)
+    assert model.result_.convergence.converged
+    assert ((model.flip_ > 0.05) & (model.flip_ < 0.55)).all()

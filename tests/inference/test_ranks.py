@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
-from jamrank.inference import order_accuracy, ranks
+from jamrank.inference import order_accuracy
+from jamrank.inference.ranks import ranks
 
 LEVELS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=15)
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import jamrank as jr
-from jamrank.inference import ResponseBias, evidence, verdicts
+from jamrank.inference import ResponseBias, evidence
+from jamrank.inference.verdicts import verdicts
 
 pytestmark = pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning")
 

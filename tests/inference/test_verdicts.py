@@ -6,9 +6,9 @@ import pytest
 from scipy.special import expit, logit
 
 import jamrank as jr
-from jamrank.inference import best_first, flip_intervals, verdicts
+from jamrank.inference import best_first, flip_intervals
 from jamrank.inference.response_bias import ResponseBias
-from jamrank.inference.verdicts import judge_relative
+from jamrank.inference.verdicts import judge_relative, verdicts
 from jamrank.report import Analysis, findings
 
 

@@ -598,6 +598,28 @@ def test_lines_that_cross_blocks_are_counted_once():
 
 
 @needs_compiled
+@given(st.lists(st.text(alphabet='ab,"\n\r', max_size=60), min_size=1, max_size=3), st.integers(0, 30))
+def test_codes_of_fields_equal_their_twins(texts, repeats):
+    parts = ['x,"x ""y"", z\r\n",\nab,,abcdefghijklmnopqrstuvwxyz\r\n' * repeats + text + "\n" for text in texts]
+    found = []
+    for module, threads in ((kernels, 1), (kernels, 4), (twin, 1)):
+        codes, own = module.FieldCodes(ord(","), [0, 1, 1]), []
+        for part in parts:
+            n_lines = codes.scan(np.frombuffer(part.encode(), dtype=np.uint8), threads)
+            own.append(n_lines)
+            for column in range(3 if n_lines > 0 else 0):
+                written = np.empty(n_lines, dtype=np.int32)
+                codes.column(column, written, threads)
+                words = [*codes.words(min(column, 1)), ""]
+                own.append([words[code] for code in written])
+            if n_lines < 0:
+                break
+        found.append(own)
+    assert found[0] == found[1] == found[2]
+    assert found[0][0] == twin.regular_lines(np.frombuffer(parts[0].encode(), dtype=np.uint8), ord(","), 3, 1)
+
+
+@needs_compiled
 @settings(deadline=None)
 @given(problems())
 def test_small_posteriors_are_as_exact_as_large_ones(problem):

@@ -31,7 +31,7 @@ def test_it_takes_the_model_that_drew_the_votes(truth, flips, expected):
     model = jr.Auto().fit(votes)
     assert model.chosen_ == type(model.model_).__name__ == expected
     assert model.reason_.startswith(f"{expected}: ")
-    plain = {"BradleyTerry", "CrowdBT", "CrowdBT two-coin", "AmElo", "JAM", "JAM two-coin"}
+    plain = {"BradleyTerry", "CrowdBT", "CrowdBT two-coin", "AmElo", "JAM", "JAM two-coin", "JAM difficulty"}
     assert set(model.comparison_["model"]) == plain
 
 
@@ -150,3 +150,10 @@ def test_the_reason_says_how_much_was_held_out():
     loss = np.average(loss[two], weights=full.weight[two])
     table = choice.comparison
     assert table.filter(table["model"] == "CrowdBT")["log_loss"][0] == pytest.approx(loss, rel=1e-9)
+
+
+def test_difficulty_is_tried_where_pairs_have_several_votes_and_taken_where_it_predicts_better():
+    hard = jr.simulate(20, 8, 3000, noise="difficulty", difficulty=1.2, flips=[0.15] * 8, random_state=4).votes
+    assert jr.Auto().fit(hard).chosen_ == "JAM difficulty"
+    sparse = jr.simulate(40, 8, 900, random_state=4).votes
+    assert "JAM difficulty" not in set(jr.Auto().fit(sparse).comparison_["model"])

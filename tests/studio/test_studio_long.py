@@ -49,7 +49,7 @@ def test_chosen_pairs_are_no_worse_than_random_ones():
 
 
 def test_the_votes_that_reach_an_order_are_read_off_the_mean_curve():
-    at_random = [[0.8, 0.84, 0.9]] * 3
+    at_random = [[0.8, 0.84, 0.9, 0.95]] * 3
     chosen = [
         [0.8 + 0.1 * math.log(votes / 300) + noise for votes in efficiency.COUNTS] for noise in (-0.01, 0, 0.01)
     ]
@@ -58,4 +58,4 @@ def test_the_votes_that_reach_an_order_are_read_off_the_mean_curve():
     assert shares[600].share == pytest.approx(300 * math.exp(0.4) / 600, abs=0.003)
     assert shares[600].low < shares[600].share < shares[600].high
     assert shares[1200].share == pytest.approx(300 * math.e / 1200, abs=0.003)
-    assert efficiency.savings(chosen, [[0.8, 0.84, 0.99]] * 3)[2].share == math.inf
+    assert efficiency.savings(chosen, [[0.8, 0.84, 0.9, 1.0]] * 3)[3].share == math.inf

@@ -11,10 +11,11 @@ import numpy as np
 from jamrank.acquisition.channel import LEFT, TIE, expected_truth, fisher_information, moments, vote_information
 from jamrank.acquisition.features import ItemFeatures
 from jamrank.acquisition.pool import VotePool
+from jamrank.acquisition.prices import count_wins, is_expensive, share_of_money
 from jamrank.acquisition.reliability import Reliability
 from jamrank.acquisition.scores import MOST_DENSE, GaussianScores
 from jamrank.errors import FeatureError, InputError, JamrankWarning
-from jamrank.typing import FloatArray, IntArray
+from jamrank.typing import BoolArray, FloatArray, IntArray
 
 # An unfitted model, for votes with ties or without.
 NewModel = Callable[[bool], Any]
@@ -42,8 +43,9 @@ class Belief:
     ) -> None:
         self.pool, self._new_model, self._gold, self._features = pool, new_model, gold, features
         self.model: Any = None
-        # Annotators of a kind share a prior; by default all are of one kind.
-        self.kind_of_annotators: Callable[[], IntArray] = lambda: np.zeros(len(pool.annotators), np.int64)
+        # Annotators of one cost share a prior.
+        self.cost_of_annotators: Callable[[], FloatArray] = lambda: np.ones(len(pool.annotators))
+        self._money: list[float] = []
         # Variance of a score given its features, and of the weight of each standardised feature.
         self._own_variance, self._weight_variance = USUAL_VARIANCE, 0.0
         self.prior_variance = USUAL_VARIANCE
@@ -106,9 +108,31 @@ class Belief:
             return np.asarray(self._own_variance + self._weight_variance * (matrix**2).sum(axis=1))
         return np.asarray(self._weight_variance * matrix @ matrix.T + self._own_variance * np.eye(n))
 
+    @property
+    def expensive(self) -> BoolArray:
+        """Which annotators are expensive."""
+        return is_expensive(self.cost_of_annotators())
+
+    @property
+    def money_for_expensive(self) -> float:
+        """Share of the money to spend on expensive annotators."""
+        if not self._money:  # a list, so that copies share it
+            cost = self.cost_of_annotators()
+            expensive = self.expensive
+            price = float(cost[expensive].mean() / cost[~expensive].mean())
+            who, left, right, outcome = self.pool.columns()
+            won, lost = np.where(outcome == LEFT, (left, right), (right, left))
+            decided = self.pool.weight * (outcome != TIE)
+            self._money.append(
+                share_of_money(count_wins(expensive[who], won, lost, decided, len(self.pool.items)), price)
+            )
+        return self._money[0]
+
     def refit(self) -> None:
         """Restart from a batch fit to all votes."""
-        kind = self.kind_of_annotators()
+        cost = self.cost_of_annotators()
+        kind = np.unique(cost, return_inverse=True)[1].astype(np.int64)
+        self._money = []
         if self._features is None:
             self.grow()
         who, left, right, outcome = self.pool.columns()

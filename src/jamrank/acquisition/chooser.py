@@ -126,7 +126,7 @@ class Chooser:
         described = None if features is None else ItemFeatures(features, self._pool.items.names)
         self._features = described
         self._belief = Belief(self._pool, new_model or _usual_model(described is not None), gold, described)
-        self._belief.kind_of_annotators = self._desk.price_levels
+        self._belief.cost_of_annotators = lambda: self._desk.cost
         self._gold = gold is not None
         self._ahead: Belief | None = None
         self._goal_name, self._k, self._threshold = goal, 5 if k is None else k, threshold

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from jamrank.acquisition.pool import Vote, VotePool
+from jamrank.acquisition.prices import is_expensive
 from jamrank.acquisition.records import Assignment
 from jamrank.acquisition.view import View
 from jamrank.errors import ParameterError
@@ -41,8 +42,8 @@ class Desk:
         self._crossed = questions is not None and not self._question_of
         self._is_nested: bool | None = None
         self.log: list[tuple[Vote, Assignment | None]] = []
-        self._open: dict[tuple[int, Pair, Any], Assignment] = {}
-        self._asked: dict[int, dict[Pair, set[Any]]] = defaultdict(lambda: defaultdict(set))
+        self._open: dict[tuple[int, Pair, Any], list[Assignment]] = {}
+        self._asked: dict[int, dict[Pair, Counter[Any]]] = defaultdict(lambda: defaultdict(Counter))
         self._done: dict[int, IntArray] = {}
         self._last: dict[int, Pair] = {}
         self._given: dict[int, float] = defaultdict(float)
@@ -67,11 +68,12 @@ class Desk:
         left, right = items.code(vote.left), items.code(vote.right)
         pair = _pair(left, right)
         vote = self._with_question(vote, who, pair)
-        asked = self._open.pop((who, pair, vote.question), None)
+        asked = self._close((who, pair, vote.question), lambda one: one.left == vote.left)
         if vote.outcome is None:
             if asked is not None:
                 self._count(who, items.codes[asked.left], items.codes[asked.right], asked.question, -1.0)
-            self._asked[who][pair].add(vote.question)
+            else:
+                self._asked[who][pair][vote.question] += 1
             self._done.pop(who, None)
             return None
         self.pool.add(vote)
@@ -99,18 +101,30 @@ class Desk:
             items[assignment.left],
             items[assignment.right],
         )
-        if self._open.pop((who, _pair(left, right), assignment.question), None) is None:
+        pair, question = _pair(left, right), assignment.question
+        if assignment not in self._open.get((who, pair, question), []):
             raise ParameterError(
                 f"no open assignment of {assignment.left} and {assignment.right} to {assignment.annotator}"
             )
-        self._count(who, left, right, assignment.question, -1.0)
-        self._asked[who][_pair(left, right)].discard(assignment.question)
+        self._close((who, pair, question), lambda one: one == assignment)
+        self._count(who, left, right, question, -1.0)
+        self._asked[who][pair] -= Counter([question])
         self._done.pop(who, None)
 
     def hand_out(self, assignment: Assignment, who: int, left: int, right: int) -> None:
         """Record an assignment."""
-        self._open[who, _pair(left, right), assignment.question] = assignment
+        self._open.setdefault((who, _pair(left, right), assignment.question), []).append(assignment)
         self._count(who, left, right, assignment.question, 1.0)
+
+    def _close(self, comparison: tuple[int, Pair, Any], like: Callable[[Assignment], bool]) -> Assignment | None:
+        """Remove an open assignment of a comparison and return it: the first of that kind, otherwise the first."""
+        same = self._open.get(comparison, [])
+        if not same:
+            return None
+        closed = same.pop(next((k for k, one in enumerate(same) if like(one)), 0))
+        if not same:
+            del self._open[comparison]
+        return closed
 
     def _count(self, who: int, left: int, right: int, question: Any, by: float) -> None:
         pair, sign = _pair(left, right), 1 if left < right else -1
@@ -123,18 +137,19 @@ class Desk:
             self._who_lead[who, item] += side * by
         self._pair_lead[pair] += sign * by
         if by > 0:
-            self._asked[who][pair].add(question)
+            self._asked[who][pair][question] += 1
             self._done.pop(who, None)
             self._last[who] = pair
 
     def in_flight(self) -> Iterator[tuple[int, int, int]]:
         """Yield annotator and items of each open assignment."""
-        for who, (first, second), _ in self._open:
-            yield who, first, second
+        for (who, (first, second), _), same in self._open.items():
+            for _ in same:
+                yield who, first, second
 
     def open_assignments(self) -> list[Assignment]:
         """Return the open assignments."""
-        return list(self._open.values())
+        return [assignment for same in self._open.values() for assignment in same]
 
     # -- who and what may be asked --------------------------------------------------------------------------
 
@@ -143,18 +158,20 @@ class Desk:
         return self._given[who] - self._before[who] < self._capacity_of(who)
 
     def eligible(self, share_cap: float) -> IntArray:
-        """Return who may be asked: annotators with capacity, below the cap on shares of all and of open votes."""
-        able = [who for who in range(len(self.pool.annotators)) if self.can_ask(who)]
-        if not able:
-            return np.empty(0, np.int64)
-        fair = share_cap / len(able)
-        total, in_flight = sum(self._given[who] for who in able) + 1, Counter(who for who, _, _ in self._open)
-        below = [
-            who
-            for who in able
-            if self._given[who] < fair * total + _HEAD_START and in_flight[who] < fair * len(self._open) + 1
-        ]
-        return np.array(below or able, np.int64)
+        """Return who may be asked: annotators with capacity, below the cap on shares of all and of open votes.
+
+        The equal share is that of one of the cheap, or of the expensive annotators, if only these voted.
+        """
+        able = np.array([who for who in range(len(self.pool.annotators)) if self.can_ask(who)], np.int64)
+        open_votes = np.bincount([who for who, _, _ in self.in_flight()], minlength=len(self.pool.annotators))
+        given, expensive = self.given[able], is_expensive(self.cost)[able]
+        in_flight = open_votes[able]
+        below = np.zeros(len(able), np.bool_)
+        for kind in (expensive, ~expensive):
+            fair = share_cap / max(int(kind.sum()), 1)
+            room = given < fair * (given.sum() + 1) + _HEAD_START
+            below |= kind & room & (in_flight < fair * in_flight.sum() + 1)
+        return able[below] if below.any() else able
 
     def free(self, view: View, pairs: IntArray, rows: IntArray | None = None) -> BoolArray:
         """Return which pairs each annotator may be asked: annotators by pairs.
@@ -277,10 +294,6 @@ class Desk:
     def cost(self) -> FloatArray:
         """Of a vote by each annotator."""
         return np.array([self._cost_of(who) for who in range(len(self.pool.annotators))])
-
-    def price_levels(self) -> IntArray:
-        """Return a number for each annotator, the same for those who cost the same."""
-        return np.unique(self.cost, return_inverse=True)[1].astype(np.int64)
 
     def spent(self) -> float:
         """Return what the votes so far have cost."""

@@ -27,7 +27,6 @@ _ASKED = np.linspace(0.0, 1.0, 21)
 _LEFT = _WRONG + (_RIGHT - _WRONG) * _ASKED[:, None]
 _NOISE = -(xlogy(_LEFT, _LEFT) + xlogy(1 - _LEFT, 1 - _LEFT))
 _CHUNK = 20_000
-_LOW = 0.05
 _ROUNDS, _TRIES = 3, 20
 
 
@@ -42,29 +41,19 @@ def _weak_prior() -> FloatArray:
     return np.asarray(weight / weight.sum())
 
 
-def _low_quantile(weights: FloatArray) -> FloatArray:
-    """Return a low quantile of the flip under each row of weights."""
-    below = weights.reshape(len(weights), len(_LOGITS), len(_BIASES)).sum(axis=2).cumsum(axis=1)
-    return np.array([expit(np.interp(_LOW, row, _LOGITS)) for row in below])
-
-
 class Reliability:
     """The posterior of each annotator, one row of weights each.
 
     count: Number of annotators.
-
-    low_flip: For each annotator, a low quantile of the flip that all annotators of their kind would share.
     """
 
     def __init__(self, count: int) -> None:
         self.prior = _weak_prior()
         self.weights = np.tile(self.prior, (count, 1))
-        self.low_flip = np.full(count, _low_quantile(self.prior[None])[0])
 
     def add(self, count: int) -> None:
         """Add new annotators, with the distribution of the crowd as prior."""
         self.weights = np.concatenate([self.weights, np.tile(self.prior, (count, 1))])
-        self.low_flip = np.concatenate([self.low_flip, np.full(count, _low_quantile(self.prior[None])[0])])
 
     def observe(self, who: int, says_left: bool, left_better: float) -> None:
         """Update an annotator by a decided vote."""
@@ -98,8 +87,6 @@ class Reliability:
             priors = (_PSEUDO_ANNOTATORS * base + members @ self.weights) / total
             self.weights = _normalised(likelihood * priors[kind])
         self.prior = priors.mean(axis=0)
-        common = members @ log + np.log(base)
-        self.low_flip = _low_quantile(_normalised(np.exp(common - common.max(axis=1, keepdims=True))))[kind]
 
     @property
     def flip(self) -> FloatArray:
@@ -157,5 +144,5 @@ class Reliability:
     def copy(self) -> Reliability:
         """Return a copy that can be changed."""
         twin = Reliability(0)
-        twin.prior, twin.weights, twin.low_flip = self.prior, self.weights.copy(), self.low_flip.copy()
+        twin.prior, twin.weights = self.prior, self.weights.copy()
         return twin

@@ -66,12 +66,15 @@ class Proposals:
     learning : ndarray of shape (annotators, pairs), optional
         Where the value is mainly that of learning about the annotator. The reason then says so, and elsewhere what a
         vote on a pair of known order is for.
+    chance : ndarray of shape (annotators,), optional
+        Probability that an annotator is among those asked, where a strategy draws who is.
     """
 
     pairs: IntArray
     value: FloatArray
     why: str
     learning: BoolArray | None = None
+    chance: FloatArray | None = None
 
 
 def candidate_pairs(mean: FloatArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:

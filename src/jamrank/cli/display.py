@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from jamrank.cli.messages import say
-from jamrank.inference import best_first
-from jamrank.report import Analysis, findings, warnings_first
-from jamrank.report.narrative import size_of
 from jamrank.text import many, number, safe_line, safe_text
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.console import Console
+    from rich.progress import TaskID
+
+    from jamrank.report import Analysis
 
 _TOP, _BOTTOM = 10, 5
 # Of more groups than this, the terminal shows the first.
@@ -40,6 +41,8 @@ def counting(console: Console, quiet: bool = False) -> Iterator[Callable[[str, i
     if quiet or not console.is_terminal:
         yield lambda what, done, total: None
         return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
     columns = TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
     with Progress(*columns, console=console, transient=True) as bar:
         tasks: dict[str, TaskID] = {}
@@ -54,6 +57,10 @@ def counting(console: Console, quiet: bool = False) -> Iterator[Callable[[str, i
 
 def print_summary(console: Console, analysis: Analysis, seconds: float) -> None:
     """Print the first and last items, the annotators from best to worst, and the findings."""
+    from jamrank.inference.verdicts import best_first
+    from jamrank.report import findings, warnings_first
+    from jamrank.report.narrative import size_of
+
     size = size_of(analysis.votes)
     say(console, f"{analysis.result.model} on {size}, {_ending(analysis)} in {seconds:.2f} s", "bold")
     first = warnings_first(analysis)
@@ -127,6 +134,8 @@ def _interval(row: dict[str, Any]) -> str:
 
 
 def _feature_rows(features: pl.DataFrame) -> list[list[str]]:
+    import polars as pl
+
     ordered = features.sort(pl.col("effect").abs(), descending=True, maintain_order=True)
     return [[safe_text(name), f"{effect:+.3f}", f"{coef:+.4g}"] for name, coef, effect in ordered.iter_rows()]
 

@@ -66,8 +66,8 @@ Exit code 0 when done, 2 when the input cannot be used."""
 )
 @click.option(
     "--noise",
-    type=click.Choice(["flip", "two-coin"]),
-    help="Error model of the annotators; two-coin has one error rate for each side.",
+    type=click.Choice(["flip", "two-coin", "difficulty"]),
+    help="Error model of the annotators; two-coin has one error rate for each side, difficulty has hard pairs.",
 )
 @click.option("--ties", type=click.Choice(["auto", "davidson", "half", "leave out"]), help="How to treat tie votes.")
 @SPREADSHEET_SAFE

@@ -42,7 +42,7 @@ Exit code 0 if done, 2 if a file exists already or an option is invalid."""
 )
 @click.option(
     "--noise",
-    type=click.Choice(["flip", "two-coin", "discrimination", "none"]),
+    type=click.Choice(["flip", "two-coin", "difficulty", "discrimination", "none"]),
     default="flip",
     show_default=True,
     help="Error model of the annotators.",

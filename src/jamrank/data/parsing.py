@@ -34,7 +34,7 @@ Encoded = tuple[NDArray[Any], list[Any]]
 REQUIRED = ("annotator", "left", "right", "winner")
 # Why a row is no vote, of many rows together.
 SELF_PAIR = "an item compared with itself"
-_WINNERS = {"left": FIRST, "right": SECOND, "tie": TIE}
+WINNERS = {"left": FIRST, "right": SECOND, "tie": TIE}
 # "Both bad" counts as a tie and an abstention as no vote; both are rare and checked last.
 _RARE_WINNERS = {"both_bad": TIE, "abstain": MISSING}
 _OUTCOMES = "expected 1 (left), 0 (right), 0.5 (tie), another fraction (soft vote) or NaN (no vote)"
@@ -57,7 +57,7 @@ def parse_winners(column: Column) -> NDArray[np.int8]:
         return np.array([_parse_winner(value, row) for row, value in enumerate(column.tolist())], dtype=np.int8)
     results = np.full(len(column), MISSING, dtype=np.int8)
     known = column.is_null()
-    for winner, result in {**_WINNERS, **_RARE_WINNERS}.items():
+    for winner, result in {**WINNERS, **_RARE_WINNERS}.items():
         if winner in _RARE_WINNERS and known.all():
             continue
         same = (column == winner).fill_null(False)
@@ -70,7 +70,7 @@ def parse_winners(column: Column) -> NDArray[np.int8]:
 
 
 def _parse_winner(value: Any, row: int) -> int:
-    result = _WINNERS.get(value, _RARE_WINNERS.get(value)) if isinstance(value, str) else None
+    result = WINNERS.get(value, _RARE_WINNERS.get(value)) if isinstance(value, str) else None
     if result is None and not is_missing(value):
         raise _unknown_winner(value, [row])
     return MISSING if result is None else result

@@ -25,6 +25,9 @@ class SelfConsistency:
     contradicted: Those of them on which the annotator voted both ways.
     cancelled: Votes, by weight, that are cancelled by the same annotator's votes for the other item.
     agreeing, twice: Of the annotator's votes, two at a time on one pair: those that agree, and all.
+    moments: Sums over the pairs of the squares of those that agree, of their product with all, and of the squares of
+        all: three rows.
+    ordering: Pairs with more votes for one item than for the other, among which triads are counted.
     circular, ordered: Circular and ordered triads, within a question, of the annotator's own votes; of very many
         votes, only for the first annotators.
     exact: Whether all triads were counted.
@@ -35,6 +38,8 @@ class SelfConsistency:
     cancelled: FloatArray
     agreeing: FloatArray
     twice: FloatArray
+    moments: FloatArray
+    ordering: FloatArray
     circular: FloatArray
     ordered: FloatArray
     exact: bool
@@ -47,12 +52,14 @@ def self_consistency(votes: Comparisons) -> SelfConsistency:
     both = (wins > 0) & (losses > 0)
     agree, twice = (np.maximum(one, 0.0) for one in (wins * (wins - 1) + losses * (losses - 1), times * (times - 1)))
     plain = np.abs(wins + losses - times) < _ROUNDING  # neither soft votes nor parts of votes
-    values = times > 1 + _ROUNDING, both, 2 * np.minimum(wins, losses), agree * plain / 2, twice * plain / 2
-    repeated, contradicted, cancelled, agreeing, pairs = (
-        np.bincount(who, value, n).astype(np.float64) for value in values
-    )
-    circular, ordered, exact = _triads(votes, pair, who, wins - losses + soft)
-    return SelfConsistency(repeated, contradicted, cancelled, agreeing, pairs, circular, ordered, exact)
+    agree, twice, net = agree * plain / 2, twice * plain / 2, wins - losses + soft
+    values = times > 1 + _ROUNDING, both, 2 * np.minimum(wins, losses), agree, twice
+    squares = agree**2, agree * twice, twice**2
+    sums = [np.bincount(who, value, n).astype(np.float64) for value in (*values, *squares, net != 0)]
+    repeated, contradicted, cancelled, agreeing, pairs, *moments, ordering = sums
+    circular, ordered, exact = _triads(votes, pair, who, net)
+    told = repeated, contradicted, cancelled, agreeing, pairs, np.array(moments), ordering
+    return SelfConsistency(*told, circular, ordered, exact)
 
 
 def _cells(votes: Comparisons) -> tuple[IntArray, Int32Array, FloatArray, FloatArray, FloatArray, FloatArray]:

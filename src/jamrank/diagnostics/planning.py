@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import owens_t
 
 from jamrank.errors import NotStoredError, ParameterError, UncertaintyWarning
 from jamrank.typing import FloatArray, IntArray
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 # The mean is over all pairs of items, or over a random sample of this many.
 _MOST_PAIRS = 20_000
-_NODES = 24
 # A target that needs more than this many times the present votes counts as out of reach.
 _MOST_TIMES = 1e4
 _PRECISE = 1e-3
@@ -29,7 +28,8 @@ def expected_accuracy(scores: FloatArray, se: FloatArray, variance: float | None
     With ``times`` as many further votes, distributed like the present ones, the information on each score grows by
     that factor and the prior stays. Let ``d`` and ``v`` be the posterior mean and variance of a difference now and
     ``w`` its variance then. The later estimate is normal around ``d`` with variance ``v - w``, and the order is right
-    with probability ``Φ(|estimate| / √w)``; the expectation of that is taken.
+    with probability ``Φ(|estimate| / √w)``, which is ``1 - 2 T(d / √v, √(w / (v - w)))`` in expectation, with Owen's
+    function ``T``: estimate and truth are normal with a common mean, and the order is right where their signs agree.
 
     scores, se: Estimates and standard errors, taken as independent.
     variance: Prior variance of a score; None without a prior.
@@ -43,10 +43,9 @@ def expected_accuracy(scores: FloatArray, se: FloatArray, variance: float | None
     later = 1.0 / np.maximum(precision + known * (1.0 + times), 1e-12)
     gap = scores[first] - scores[second]
     now, then = (own[first] + own[second] for own in (se**2, later))
-    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
-    estimate = gap[:, None] + np.sqrt(np.maximum(now - then, 0.0))[:, None] * nodes
-    right = ndtr(np.abs(estimate) / np.sqrt(then)[:, None])
-    return float((right * (weights / weights.sum())).sum(axis=1).mean())
+    with np.errstate(divide="ignore"):
+        slope = np.sqrt(then / np.maximum(now - then, 0.0))
+    return float(1.0 - 2.0 * owens_t(gap / np.sqrt(now), slope).mean())
 
 
 def more_votes(

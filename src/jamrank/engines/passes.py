@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from jamrank.engines.direct import over_margins
 from jamrank.kernels import kernels
-from jamrank.rows import Patterns, RaggedVotes, with_gold
+from jamrank.rows import EasedPatterns, Patterns, RaggedVotes, with_gold
 from jamrank.typing import Float32Array, FloatArray, IntArray
 
 # Log-likelihood, gradient and degree by item, expected counts by group and side, and truth variance by group.
@@ -89,7 +89,11 @@ def _over_patterns(
     out = truth, curvature, gradient, degree, by_pattern
     value = kernels.expectation(*rows.layout, *votes, np.ascontiguousarray(scores), *out, threads)
     value += float((rows.pattern_weight * base).sum())
-    expected_counts = ballots.over_patterns(by_pattern) if in_pass else rows.over_votes(truth)
+    if isinstance(ballots, EasedPatterns):
+        by_pattern = by_pattern if in_pass else ballots.by_pattern(truth * rows.weight if len(rows.weight) else truth)
+        expected_counts = ballots.expected_counts(by_pattern, rows.pattern_weight, log_emission)
+    else:
+        expected_counts = ballots.over_patterns(by_pattern) if in_pass else rows.over_votes(truth)
     return value, gradient, degree, expected_counts, np.zeros(ballots.n_confusion_groups)
 
 

@@ -25,7 +25,7 @@ _LONG_STEP, _NO_GAIN = 1e-2, 1e-12
 _LEAST_INFORMATION_SHARE = 0.1
 # After this many halvings of the score step, the noise step is halved too.
 _SCORE_HALVINGS = 4
-# Scores are log-odds: an extrapolation that moves one by more than this is rejected.
+# Scores and logits of flips are log-odds: an extrapolation that moves one by more than this is rejected.
 _LONGEST_EXTRAPOLATION = 20.0
 
 
@@ -248,8 +248,9 @@ class Optimizer:
     def _trial_step(self) -> Point | None:
         """Return the point after the step; None if it is too far away or lower."""
         theta, params = self._aim
-        if not largest(self.problem.scorer.forward(theta - self.point.theta)) <= _LONGEST_EXTRAPOLATION:
-            return None
+        for change in (self.problem.scorer.forward(theta - self.point.theta), params - self.point.params):
+            if not largest(change) <= _LONGEST_EXTRAPOLATION:
+                return None
         moved = self.problem.evaluate(theta, params)
         return moved if self.below_resolution or moved.objective >= self.point.objective else None
 

@@ -15,7 +15,6 @@ from jamrank.errors import (
     GradesIgnoredWarning,
     InputError,
     NotConvergedWarning,
-    ParameterError,
     TiesExcludedWarning,
     warn,
 )
@@ -126,8 +125,7 @@ class LatentFitter:
     def engine_source(self) -> EngineSource:
         """Return the source of the engine, with the engine built."""
         settings, votes = self.settings, self.votes
-        if not isinstance(votes, Comparisons) and settings.loss == "hinge":
-            raise ParameterError("loss is 'hinge', which needs the votes in memory; use loss='logistic'")
+        self.choice = settings.engine_for(isinstance(votes, Comparisons), self.choice)
         gold = None if self.gold is None else self.gold.with_truths
         graded = settings.models_ties and settings.loss == "logistic" and has_grades(votes)
         if has_grades(votes) and not graded:
@@ -394,6 +392,7 @@ class LatentFitter:
             weight_variance=outcome.scorer.weight_variance,
             flip_information=None if marginal is None else marginal.information,
             score_information=None if marginal is None else marginal.score_information,
+            extras=outcome.problem.noise.shared_traits(point.params),
         )
 
     def flips(self, noise: Noise, point: Point) -> FloatArray:

@@ -8,10 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from jamrank.engines import Choice
 from jamrank.errors import ParameterError
 from jamrank.fitting.prior import Prior, resolve_prior
 from jamrank.fitting.spec import ModelSpec
 from jamrank.noise import NOISES
+from jamrank.rows import ROWS_BY
 
 _CHOICES = {
     "kernel": ("rbf", "linear"),
@@ -67,6 +69,18 @@ class FitSettings:
         """The row layout that the noise needs."""
         return NOISES[self.noise].rows_of(self.unit)
 
+    def engine_for(self, in_memory: bool, chosen: Choice) -> Choice:
+        """Return the engine that was chosen, or the one that the noise needs.
+
+        in_memory: Whether the votes are in memory.
+        """
+        alone = NOISES[self.noise].in_memory
+        if not in_memory and (alone or self.loss == "hinge"):
+            what, other = ("noise", "flip") if alone else ("loss", "logistic")
+            value = getattr(self, what)
+            raise ParameterError(f"{what} is {value!r}, which needs the votes in memory; use {what}={other!r}")
+        return Choice("memory", f"the noise {self.noise!r} needs it") if alone else chosen
+
     def _check(self, noise_given: bool) -> None:
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
@@ -74,6 +88,10 @@ class FitSettings:
         selectable = [name for name, spec in NOISES.items() if spec.selectable or not noise_given]
         if self.noise not in selectable:
             raise ParameterError(f"noise is {self.noise!r}; expected {' or '.join(map(repr, selectable))}")
+        if self.rows not in ROWS_BY:
+            raise ParameterError(f"noise is {self.noise!r}, which needs a truth per pair, as in JAM")
+        if self.loss == "hinge" and NOISES[self.noise].in_memory:
+            raise ParameterError(f"noise is {self.noise!r}, which needs the logistic loss; loss is 'hinge'")
         if self.ties == "davidson" and self.loss == "hinge":
             raise ParameterError("ties is 'davidson', which needs the logistic loss; loss is 'hinge'")
         for name in _WHOLE:

@@ -147,7 +147,8 @@ class NoiseState:
 
     def build(self, engine: Engine) -> Noise:
         """Make the noise."""
-        noise, n_sums, steps = self._decided(engine), engine.n_confusion_groups, engine.grades
+        noise, steps = self._decided(engine), engine.grades
+        n_sums = noise.n_sums or engine.n_confusion_groups
         if steps is not None:
             noise = Graded(noise, n_sums, steps.counts, steps.n_annotators, self.prior is not None)
             n_sums += noise.n_further

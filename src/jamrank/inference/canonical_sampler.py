@@ -17,8 +17,10 @@ from jamrank.data.gold import KnownTruths
 from jamrank.engines import Choice, Engine
 from jamrank.fitting.em import Point, Problem, run
 from jamrank.fitting.latent_fit import LatentFit
+from jamrank.fitting.prior import Prior
 from jamrank.fitting.solution import EngineSource, ScorerState
 from jamrank.inference.exchangeability import Exchangeability
+from jamrank.inference.feature_prior import FeaturePrior
 from jamrank.inference.posterior_draws import Draws, Posterior
 from jamrank.typing import FloatArray
 
@@ -57,13 +59,42 @@ class CanonicalSampler:
         engine = source.engine
         prior = fitted.noise.prior
         assert prior is not None
-        # Chains draw the variance; for their start any value will do, and an estimate would carry rounding errors.
-        scorer = ScorerState(fitted.scorer.name, score_variance=prior.score_variance or _VARIANCE)
-        problem = Problem(engine, scorer.build(engine.n_items), fitted.noise.build(engine), fitted.loss)
+        # Chains draw the variances; for their start any value will do, and an estimate would carry rounding errors.
+        variance, of_items = prior.score_variance or _VARIANCE, self._feature_prior(prior)
+        name = fitted.scorer.name if of_items is None else "objects"
+        problem = Problem(
+            engine,
+            ScorerState(name, score_variance=variance).build(engine.n_items),
+            fitted.noise.build(engine),
+            fitted.loss,
+        )
         point = self._near(problem)
         return Posterior(
-            engine, problem.noise, point.theta, point.params, prior.score_variance, oriented=self._gold is None
+            engine,
+            problem.noise,
+            point.theta,
+            point.params,
+            prior.score_variance,
+            oriented=self._gold is None,
+            prior=of_items,
         )
+
+    def _feature_prior(self, prior: Prior) -> FeaturePrior | None:
+        """Return the prior of scores from features and an effect of each item; None without features.
+
+        A scorer without effects gets them too: features hardly ever explain scores without a rest, and without it
+        intervals would be too narrow.
+        """
+        matrix, fit = self.fit.fitted.scorer.matrix, self.fit
+        if matrix is None:
+            return None
+        matrix = matrix[np.argsort(self.like.place)]
+        scale = float((matrix**2).sum()) / len(matrix)
+        given = None if prior.weight_variance is None else scale * prior.weight_variance
+        assert fit.feature_scores is not None
+        rest = fit.scores - fit.feature_scores
+        near = float(fit.feature_scores.var()), float(rest.var())
+        return FeaturePrior(matrix, given, prior.score_variance, near)
 
     def _near(self, problem: Problem) -> Point:
         """Return the fit of the votes in that order, from the usual start or, if that ends lower, from the fit."""
@@ -83,8 +114,8 @@ class CanonicalSampler:
 
     def _start(self) -> tuple[FloatArray, FloatArray]:
         """Return the parameters of the fit, in that order; rounded, since rounding errors depend on names."""
-        theta = np.empty_like(self.fit.fitted.theta)
-        theta[self.like.place] = self.fit.fitted.theta
+        theta = np.empty_like(self.fit.scores)
+        theta[self.like.place] = self.fit.fitted.theta if self.fit.fitted.scorer.matrix is None else self.fit.scores
         own, shared = self._by_annotator(self.fit.fitted.params[None])
         ordered = np.empty_like(own)
         ordered[:, :, self.like.annotator_place] = own

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.data.color_refinement import ColorRefinement
+from jamrank.data.color_refinement import ColorRefinement, mix
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import MISSING, TIE
 from jamrank.io.out_of_core.parted import Votes
@@ -69,7 +69,9 @@ def all_distinct(n_items: int) -> IntArray:
     return np.arange(n_items)
 
 
-def find_exchangeable(votes: Votes, scores: FloatArray, sides: bool = False) -> Exchangeability:
+def find_exchangeable(
+    votes: Votes, scores: FloatArray, sides: bool = False, features: FloatArray | None = None
+) -> Exchangeability:
     """Find exchangeable items and order all items, by scores and votes.
 
     Colour refinement: items of equal score are coloured by their votes, then by the colours of the items they were
@@ -77,6 +79,9 @@ def find_exchangeable(votes: Votes, scores: FloatArray, sides: bool = False) -> 
     """
     table = votes if isinstance(votes, Comparisons) else sample_parts(votes, votes.n_votes)
     colors = ColorRefinement(table, sides)
+    if features is not None:
+        alike = np.unique(np.round(features, _SAME) + 0.0, axis=0, return_inverse=True)[1]
+        colors.item = colors.item + mix(alike.ravel().astype(np.uint64))
     rounded = np.round(scores, _SAME) + 0.0
     _settle(colors)
     group = codes(rounded, colors.item)

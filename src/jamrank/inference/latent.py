@@ -36,16 +36,18 @@ class LatentInference:
         """Whether draws come from the posterior; otherwise from the normal approximation."""
         fitted = self.fit.fitted
         problem = fitted.problem
-        free = problem.scorer.free and problem.loss == "logistic"
-        if fitted.noise.prior is None or not free or not problem.noise.can_draw:
+        scores = problem.scorer.free or SCORERS[self.fit.scorer].features
+        # Flips by cluster have a prior around overall flips that are not drawn.
+        if fitted.noise.prior is None or not scores or problem.loss != "logistic" or self.fit.overall is not None:
             return False
-        return can_draw(problem.engine, len(fitted.params))
+        return problem.noise.can_draw and can_draw(problem.engine, len(fitted.params))
 
     @cached_property
     def exchangeability(self) -> Exchangeability:
         """Which items and annotators are exchangeable, and an order that does not depend on names."""
         votes = self.votes.require()
-        return find_exchangeable(votes, self.fit.scores, self.fit.fitted.problem.noise.sided)
+        sided, features = self.fit.fitted.problem.noise.sided, self.fit.fitted.scorer.matrix
+        return find_exchangeable(votes, self.fit.scores, sided, features)
 
     @cached_property
     def sampler(self) -> CanonicalSampler:

@@ -12,6 +12,7 @@ import numpy as np
 from jamrank.engines import Engine
 from jamrank.fitting.em import Problem
 from jamrank.inference.chain_diagnostics import diagnose
+from jamrank.inference.feature_prior import FeaturePrior
 from jamrank.inference.information import observed_information
 from jamrank.linalg.blas import blas_threads
 from jamrank.linalg.joint_information import factored
@@ -40,6 +41,8 @@ _LEAST_CURVED = 0.5
 _DISAGREE, _JUMPS, _JUMP_SCALE = 1.1, 8, 0.5
 # With fewer draws R-hat is too uncertain.
 _FEW_DRAWS = 100
+# Where the draws are worth fewer independent ones, chains go on, and every third draw is kept.
+_FEW_EFFECTIVE, _THIN = 100.0, 3
 _SAME = 9  # decimals in which exchangeable parameters agree
 
 
@@ -55,7 +58,8 @@ class Posterior:
 
     The noise has the prior of the fit, on the scale of its parameters. A variance of the scores that was not given is
     integrated out: with an inverse chi-squared prior of two pseudo-items the scores have a joint Student t
-    distribution up to a variance of 9, and are normal with that variance beyond.
+    distribution up to a variance of 9, and are normal with that variance beyond. Scores that features explain in part
+    have a prior of their own.
 
     engine: Passes over the votes.
     noise: Its parameters are drawn too.
@@ -63,6 +67,7 @@ class Posterior:
     variance: Prior variance of the scores; None if it was estimated.
     oriented: Exclude parameters of negative orientation. Negated scores with flips 1 - flip explain the votes nearly
         as well, and a fit assumes the positive orientation.
+    prior: Of the scores, in place of one with a common variance.
     """
 
     engine: Engine
@@ -71,6 +76,7 @@ class Posterior:
     params: FloatArray
     variance: float | None
     oriented: bool = False
+    prior: FeaturePrior | None = None
 
     @cached_property
     def _engines(self) -> list[Engine]:
@@ -107,6 +113,8 @@ class Posterior:
         return value, self._joined(gradient, self.noise.slope(params, expected_counts))
 
     def _score_prior(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        if self.prior is not None:
+            return self.prior.density(theta)
         squares, n = float(theta @ theta), len(theta)
         if self.variance is not None:
             return -0.5 * squares / self.variance, -theta / self.variance
@@ -128,6 +136,9 @@ class Posterior:
         matrix = np.eye(n + len(params))
         inside = np.concatenate([np.arange(n), n + np.flatnonzero(observed.inside)])
         matrix[np.ix_(inside, inside)] = observed.matrix
+        if self.prior is not None:
+            matrix[:n, :n] += self.prior.precision(theta) - np.eye(n) / variance
+            variance = _LARGEST_VARIANCE
         place = np.concatenate([self._order[0], n + self._order[1]])
         return _wide(matrix[np.ix_(place, place)], _LEAST_CURVED / variance)
 
@@ -182,8 +193,14 @@ class Posterior:
             n_own = length + (_BURN_IN if k else 0)
             own, _ = sample(self.density, begin, spread, n_own, rng, step=step, jump=jump)
             chains.append(own[-length:])
-        # Interleaved, so that the first draws include all chains.
-        kept = np.stack(chains, axis=1).reshape(N_CHAINS * length, -1)[:n]
+        if n >= _FEW_DRAWS and diagnose(_interleaved(chains), N_CHAINS).ess < _FEW_EFFECTIVE:
+            more = (_THIN - 1) * length
+            chains = [
+                np.concatenate([own, sample(self.density, own[-1], spread, more, rng, step=step, jump=jump)[0]])
+                for own in chains
+            ]
+            chains = [own[_THIN - 1 :: _THIN] for own in chains]
+        kept = _interleaved(chains)[:n]
         parts = [self._split(x) for x in kept]
         scores = np.stack([theta - theta.mean() for theta, _ in parts])
         return Draws(scores, np.stack([params for _, params in parts]), N_CHAINS)
@@ -196,6 +213,11 @@ class Draws:
     scores: FloatArray
     params: FloatArray
     n_chains: int
+
+
+def _interleaved(chains: list[FloatArray]) -> FloatArray:
+    """Return the draws of all chains in turn, so that the first ones include all chains."""
+    return np.stack(chains, axis=1).reshape(-1, chains[0].shape[1])
 
 
 def _wide(matrix: FloatArray, least: float) -> FloatArray:

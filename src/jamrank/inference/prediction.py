@@ -19,7 +19,8 @@ from jamrank.inference.vote_query import VoteQuery, probit_adjusted_sigmoid
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.kernels import default_threads, kernels
 from jamrank.linalg.marginals import is_dense, score_variances
-from jamrank.rows import Rows
+from jamrank.rows import EasedPatterns, Rows
+from jamrank.rows.eased import WEIGHTS
 from jamrank.scorers import SCORERS
 from jamrank.typing import FloatArray
 
@@ -253,11 +254,25 @@ class LatentPredictor(LinkPredictor):
         return score_variances(information[0], 0.0 if variance is None else 1.0 / variance, information[1])
 
     @cached_property
+    def ease(self) -> FloatArray | None:
+        """Posterior of the ease of each pair by node and truth; None where flips do not depend on the pair."""
+        fitted = self.fit.fitted
+        noise, params = fitted.problem.noise.decided(fitted.params)
+        if not noise.eased:
+            return None
+        found = np.broadcast_to(WEIGHTS[:, None], (len(self.votes.pairs.first), len(WEIGHTS), 2)).copy()
+        for _, engine in fitted.problem.engine.parts():
+            ballots = engine.rows.ballots
+            assert isinstance(ballots, EasedPatterns)
+            found[engine.rows.pair] = ballots.ease(noise.log_emission(params))[ballots.of_row]
+        return found
+
+    @cached_property
     def vote_tables(self) -> FloatArray:
         """Probability of a vote by confusion group, by whether it is for the first item, and by the truth."""
         fitted = self.fit.fitted
         noise, params = fitted.problem.noise.decided(fitted.params)
-        return np.asarray(np.exp(noise.log_emission(params)))
+        return np.asarray(np.exp(noise.vote_table(params)))
 
     def of_query(self, query: VoteQuery, features: Any) -> FloatArray:
         """Return the probability of a vote for the first item, summed over the truth of its pair."""
@@ -298,7 +313,21 @@ class LatentPredictor(LinkPredictor):
         for_first = self.vote_tables[:, 1].reshape(len(self.votes.annotators), -1, 2)
         weight = np.maximum(self.votes.decided_votes, 0.0)
         mean = np.einsum("a,akz->kz", weight / max(float(weight.sum()), 1e-300), for_first)
-        return np.asarray(np.concatenate([for_first, mean[None]])[query.annotator, self.group(query, features)])
+        found = np.asarray(np.concatenate([for_first, mean[None]])[query.annotator, self.group(query, features)])
+        known = (query.pair >= 0) & (query.annotator >= 0)
+        if self.ease is not None and known.any():
+            found[known] = self._on_pair(query, known)
+        return found
+
+    def _on_pair(self, query: VoteQuery, known: NDArray[np.bool_]) -> FloatArray:
+        """Return the probability of votes for the first item, by the truth, given the other votes on the pair."""
+        assert self.ease is not None
+        noise, params = self.fit.fitted.problem.noise.decided(self.fit.fitted.params)
+        tables = np.exp(noise.log_emission(params)).reshape(len(WEIGHTS), -1, 2, 2)[:, :, 1]
+        ease = self.ease[query.pair[known]]
+        turned = query.turned[known]
+        ease[turned] = ease[turned][..., ::-1]
+        return np.asarray(np.einsum("vnt,nvt->vt", ease, tables[:, query.annotator[known]]))
 
     def group(self, query: VoteQuery, features: Any) -> Any:
         """Return each vote's confusion group within its annotator: by side if the noise has sides."""

@@ -134,18 +134,19 @@ def _with_integer_ids(frame: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFra
     """Turn the columns into integers if each of their values is written exactly as an integer is."""
     if any(_begins_with_text(frame[name]) for name in names):
         return frame
-    integers = [_integers(frame[name]) for name in names]
-    return frame if any(column is None for column in integers) else frame.with_columns(integers)
+    columns = [integers(frame[name]) for name in names]
+    return frame if any(column is None for column in columns) else frame.with_columns(columns)
 
 
-def _integers(given: pl.Series) -> pl.Series | None:
+def integers(given: pl.Series) -> pl.Series | None:
+    """Return a column of text as integers; None unless each of its values is written exactly as an integer is."""
     if isinstance(given.dtype, pl.Enum):
-        categories = _integers(given.dtype.categories)
+        categories = integers(given.dtype.categories)
         return None if categories is None else categories.gather(given.to_physical()).alias(given.name)
-    integers = given.cast(pl.Int64, strict=False)
+    whole = given.cast(pl.Int64, strict=False)
     # "007", "+7" and numbers too large for 64 bits would change when written back.
-    same = given.is_null() | (integers.cast(pl.String) == given).fill_null(False)
-    return integers if same.all() else None
+    same = given.is_null() | (whole.cast(pl.String) == given).fill_null(False)
+    return whole if same.all() else None
 
 
 def _begins_with_text(column: pl.Series) -> bool:

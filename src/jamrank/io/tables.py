@@ -23,7 +23,7 @@ from jamrank.io.parquet import ParquetFiles, facts_of, refuse_broken, refuse_con
 from jamrank.kernels import default_threads, kernels
 
 _PARQUET_MAGIC = b"PAR1"
-_PARQUET_SUFFIXES = {".parquet", ".pq"}
+PARQUET_SUFFIXES = {".parquet", ".pq"}
 _UTF8_BOM = b"\xef\xbb\xbf"
 _FOREIGN = {
     b"\xff\xfe": ("this is UTF-16", "save the file as UTF-8"),
@@ -71,8 +71,8 @@ def parse_table(data: bytes, source: str) -> tuple[pl.DataFrame, bool]:
     """
     if not data or data.isspace():
         raise InputError("the file is empty", "expected a header and at least one row", source=source)
-    suffixes = [suffix.lower() for suffix in Path(source).suffixes]
-    typed = data.startswith(_PARQUET_MAGIC) or bool(_PARQUET_SUFFIXES & set(suffixes[-1:]))
+    suffixes = _suffixes(source)
+    typed = data.startswith(_PARQUET_MAGIC) or bool(PARQUET_SUFFIXES & set(suffixes[-1:]))
     if typed:
         frame = _read_parquet(data, source)
     else:
@@ -105,6 +105,32 @@ def _width(data: bytes, delimiter: str) -> int:
         return len(_first_record(data, delimiter, "") or ())
     except (InputError, UnicodeDecodeError):
         return 0
+
+
+def plain_header(line: bytes, source: str) -> tuple[list[str], str] | None:
+    """Return the columns of a CSV and their delimiter from its first line; None where this line does not say."""
+    line = line.removeprefix(_UTF8_BOM)
+    if b"\r" in line.rstrip(b"\r\n"):
+        return None
+    delimiter = "\t" if ".tsv" in _suffixes(source)[-2:] else _delimiter(line)
+    try:
+        return _read_header(line, delimiter, source), delimiter
+    except (InputError, UnicodeDecodeError):
+        return None
+
+
+def is_text(data: bytes) -> bool:
+    """Return whether a part of a file, cut at ends of lines, is UTF-8 without zeros."""
+    if b"\0" in data:
+        return False
+    try:
+        return data.isascii() or bool(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        return False
+
+
+def _suffixes(source: str) -> list[str]:
+    return [suffix.lower() for suffix in Path(source).suffixes]
 
 
 def _read_csv(data: bytes, delimiter: str, source: str) -> pl.DataFrame:

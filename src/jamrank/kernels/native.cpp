@@ -626,6 +626,7 @@ NB_MODULE(_native, m) {
     bind_steps(m);
     bind_strings(m);
     bind_text(m);
+    bind_fields(m);
     m.def("select", &select, "instruction_set"_a,
           "Use the passes for 'baseline', 'v3', 'v4' or 'auto'; False where this processor lacks them.");
 }

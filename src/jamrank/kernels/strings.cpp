@@ -5,51 +5,10 @@
 #include <vector>
 
 #include "blocks.hpp"
+#include "numbering.hpp"
 
 namespace jamrank {
 namespace {
-
-// Distinct keys in the order in which they are first met; at least half of the table is empty.
-template <typename Key>
-class Numbering {
-  public:
-    Numbering() : slots_(kFirst) {}
-
-    // The number of a key, given its hash; `same` compares keys whose hashes agree.
-    template <typename Same>
-    int32_t number(uint64_t hash, Key key, const Same& same) {
-        size_t at = place(hash);
-        for (; slots_[at].number >= 0; at = (at + 1) & (slots_.size() - 1))
-            if (slots_[at].hash == hash && same(keys_[slots_[at].number], key)) return slots_[at].number;
-        const int32_t fresh = static_cast<int32_t>(keys_.size());
-        slots_[at] = {hash, fresh};
-        keys_.push_back(key);
-        if (2 * keys_.size() > slots_.size()) grow();
-        return fresh;
-    }
-    const std::vector<Key>& keys() const { return keys_; }
-
-  private:
-    struct Slot {
-        uint64_t hash = 0;
-        int32_t number = -1;
-    };
-    static constexpr size_t kFirst = 1 << 10;
-
-    size_t place(uint64_t hash) const { return (hash ^ (hash >> 32)) & (slots_.size() - 1); }
-    void grow() {
-        std::vector<Slot> old(2 * slots_.size());
-        old.swap(slots_);
-        for (const Slot& slot : old) {
-            if (slot.number < 0) continue;
-            size_t at = place(slot.hash);
-            while (slots_[at].number >= 0) at = (at + 1) & (slots_.size() - 1);
-            slots_[at] = slot;
-        }
-    }
-    std::vector<Slot> slots_;
-    std::vector<Key> keys_;
-};
 
 void fetch_early(const void* address) {
 #if defined(__GNUC__)
@@ -76,17 +35,6 @@ nb::object code_strings(const nb::list& values, Array<int32_t> codes) {
     nb::list distinct;
     for (PyObject* key : numbering.keys()) distinct.append(nb::handle(key));
     return distinct;
-}
-
-uint64_t hash_bytes(const uint8_t* bytes, size_t width) {
-    uint64_t hash = width;
-    for (; width > 0; bytes += std::min<size_t>(width, 8), width -= std::min<size_t>(width, 8)) {
-        uint64_t word = 0;
-        std::memcpy(&word, bytes, std::min<size_t>(width, 8));
-        hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
-        hash ^= hash >> 29;
-    }
-    return hash;
 }
 
 // Codes of rows of `width` bytes; `first` gets the first row of each code. Returns how many codes there are.

@@ -43,8 +43,9 @@ class DawidSkene(LatentModel):
 
     Parameters
     ----------
-    noise : {"flip", "two-coin"}
-        ``flip`` is the one-coin model; ``two-coin`` has an error rate for each side of the better item.
+    noise : {"flip", "two-coin", "difficulty"}
+        ``flip`` is the one-coin model; ``two-coin`` has an error rate for each side of the better item; with
+        ``difficulty`` some pairs are harder for everyone.
     prior : "auto", Prior or None
         Weak prior on the errors; None for plain maximum likelihood.
     init, n_init, max_iter, tol, random_state, n_jobs, verbose

@@ -427,7 +427,7 @@ def _solution(
     state = ScorerState(**data["scorer"])
     if len(data["theta"]) != state.build(n_items).n_params:
         raise FormatError(f"{len(data['theta'])} parameters of the scorer {state.name!r}")
-    n_params = len(data["params"]) - (ties.mode == "shared")
+    n_params = len(data["params"]) - (ties.mode == "shared") - NOISES[noise.name].n_shared
     if NOISES[noise.name].selectable and n_params > 1 and n_params % n_annotators:
         raise FormatError(f"{n_params} parameters of the noise {noise.name!r} for {n_annotators} annotators")
     return Solution(source, state, noise, settings.loss, data["theta"], data["params"])

@@ -25,9 +25,10 @@ class JAM(LatentModel):
     loss : {"logistic", "hinge"}
         How the scores are fitted to the truths. ``logistic`` is exact EM; ``hinge`` is the paper's support vector
         ranker in Rennie's smooth form, an approximation whose log-likelihood may fall.
-    noise : {"flip", "two-coin"}
+    noise : {"flip", "two-coin", "difficulty"}
         How annotators err: ``flip`` with the same probability on both sides; ``two-coin`` with a bias towards the
-        item shown on the left or on the right.
+        item shown on the left or on the right; ``difficulty`` with a probability that is nearer to one half on pairs
+        that are hard for everyone.
     ties : {"auto", "davidson", "half", "leave out"}
         What to do with tie votes. ``davidson``: a tie is an outcome that is likelier the closer two items are, with a
         threshold for each annotator. ``auto``: the same, with one threshold for all unless the annotators' shares of
@@ -68,7 +69,8 @@ class JAM(LatentModel):
     coef_ : ndarray or None
         Weight of each feature, in the user's units; None for a kernel.
     flip_ : ndarray
-        Flip probability of each annotator; with two coins, the mean of both sides.
+        Flip probability of each annotator; with two coins, the mean of both sides, with ``difficulty`` that over all
+        pairs.
     posterior_ : ndarray
         P(left truly beats right) for each pair of ``pairs_``.
     ranking_, annotators_, pairs_, correlated_, features_ : data frame
@@ -82,6 +84,7 @@ class JAM(LatentModel):
         How the fit ended.
     result_ : RankingResult
         Everything else: ``result_.scores`` has ``scorer``, ``score_variance`` and ``weight_variance``;
+        ``result_.extras["difficulty"]`` is the standard deviation of the logarithm of the ease of pairs;
         ``result_.annotators.traits`` has ``bias`` and ``side_flip`` (two coins) and ``tie`` (Davidson), with
         ``bias_interval`` and ``tie_interval`` beside them; ``result_.convergence`` has the engine that ran.
 

@@ -87,10 +87,18 @@ class Noise(ABC):
     """Whether its posterior can be sampled: not if parameters share a scale with the scores."""
     integrable: ClassVar[bool] = False
     """Whether flips can be fitted with the scores integrated out: a :class:`jamrank.noise.Flip`."""
+    eased: ClassVar[bool] = False
+    """Whether flips depend on the ease of the pair, so that its rows need :class:`jamrank.rows.EasedPatterns`."""
+    n_sums: int = 0
+    """How many rows its expected counts have; 0 for one for each confusion group."""
     n_shared: int = 0
     """How many parameters, the last ones, all annotators share; of the others each annotator has as many."""
     sided: ClassVar[bool] = False
     """Whether an annotator has two confusion groups, by the side on which the first item is shown."""
+
+    def vote_table(self, params: FloatArray) -> FloatArray:
+        """Return :meth:`log_emission` of a vote of which nothing else is known."""
+        return self.log_emission(params)
 
     def decided(self, params: FloatArray) -> tuple[Noise, FloatArray]:
         """Return the noise of the decided votes, and its parameters."""
@@ -106,6 +114,10 @@ class Noise(ABC):
 
     def traits(self, params: FloatArray) -> dict[str, FloatArray]:
         """Return other estimates for each annotator, by name."""
+        return {}
+
+    def shared_traits(self, params: FloatArray) -> dict[str, float]:
+        """Return estimates that concern all annotators alike, by name."""
         return {}
 
     def warm_start(

@@ -56,7 +56,7 @@ class Graded(WrappedNoise):
     def sign_flipped(self, params: FloatArray) -> FloatArray:
         """Return the mirror image: the noise's, and the opposite slopes."""
         own, grades = self.split(params)
-        return np.concatenate([self.noise.sign_flipped(own), -grades[0], grades[1:].ravel()])
+        return self.join(self.noise.sign_flipped(own), np.concatenate([-grades[:1], grades[1:]]))
 
     def traits(self, params: FloatArray) -> dict[str, FloatArray]:
         """Return slope and thresholds of each annotator, and the traits of the noise of the directions."""

@@ -41,7 +41,7 @@ class Tied(WrappedNoise):
         super().__init__(
             noise, n_confusion_groups, (1, len(vote_counts)), 0.0 if variance is None else 1.0 / variance
         )
-        self.vote_counts, self.n_shared = vote_counts, 1 if shared else 0
+        self.vote_counts, self.n_shared = vote_counts, noise.n_shared + (1 if shared else 0)
 
     def initial(self) -> FloatArray:
         """Return the thresholds of equal items, with half a tie and half a decided vote added for each."""
@@ -56,7 +56,7 @@ class Tied(WrappedNoise):
     def sign_flipped(self, params: FloatArray) -> FloatArray:
         """Return the sign-flipped parameters of the noise; ties have no side."""
         own, logs = self.split(params)
-        return np.concatenate([self.noise.sign_flipped(own), logs[0]])
+        return self.join(self.noise.sign_flipped(own), logs[0])
 
     def traits(self, params: FloatArray) -> dict[str, FloatArray]:
         """Return the thresholds for ties, and the traits of the noise of the decided votes."""

@@ -15,7 +15,8 @@ _LARGEST = 30.0
 class WrappedNoise(Noise):
     """A noise of the decided votes, and further parameters of which votes say something given the margin alone.
 
-    Parameters are those of the noise, then the further ones. Expected counts are those of the noise, then slope and
+    Parameters are those of the noise, then the further ones, then those of the noise that all annotators share.
+    Expected counts are those of the noise, then slope and
     information of each further parameter. These have a normal prior around the mean of their kind and one around 0.
 
     noise: Of the decided votes.
@@ -38,6 +39,7 @@ class WrappedNoise(Noise):
         self.noise, self.n_confusion_groups = noise, n_confusion_groups
         self.shape, self.n_further = shape, shape[0] * shape[1]
         self._to_mean, self._to_zero, self._caution = to_mean, to_zero, caution
+        self.n_shared = noise.n_shared
 
     @abstractmethod
     def initial(self) -> FloatArray:
@@ -45,8 +47,14 @@ class WrappedNoise(Noise):
 
     def split(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the parameters of the noise, and the further ones by kind."""
-        at = len(params) - self.n_further
-        return params[:at], params[at:].reshape(self.shape)
+        end = len(params) - self.noise.n_shared
+        own, further = params[: end - self.n_further], params[end - self.n_further : end]
+        return np.concatenate([own, params[end:]]), further.reshape(self.shape)
+
+    def join(self, own: FloatArray, further: FloatArray) -> FloatArray:
+        """Return all parameters: those of the noise that annotators share come last."""
+        end = len(own) - self.noise.n_shared
+        return np.concatenate([own[:end], further.ravel(), own[end:]])
 
     def log_emission(self, params: FloatArray) -> FloatArray:
         """Return the tables of the noise, flattened, then the further parameters."""
@@ -57,7 +65,7 @@ class WrappedNoise(Noise):
         """Return updated parameters: for the further ones a Newton step, short enough not to lower the objective."""
         own_counts = expected_counts[: self.n_confusion_groups]
         if params is None:
-            return np.concatenate([self.noise.update(own_counts), self.initial()])
+            return self.join(self.noise.update(own_counts), self.initial())
         own, further = self.split(params)
         slope = self._slope(further, expected_counts)
         information = self._caution * self._of_votes(expected_counts, 1) + self._to_zero
@@ -71,7 +79,7 @@ class WrappedNoise(Noise):
         length = float(np.abs(step).max(initial=0.0))
         step = step * (np.log1p(length) / length) if length > 0 else step
         further = np.clip(further + step, -_LARGEST, _LARGEST)
-        return np.concatenate([self.noise.update(own_counts, own), further.ravel()])
+        return self.join(self.noise.update(own_counts, own), further)
 
     def _of_votes(self, expected_counts: FloatArray, column: int) -> FloatArray:
         return expected_counts[self.n_confusion_groups :, column].reshape(self.shape)
@@ -85,12 +93,12 @@ class WrappedNoise(Noise):
         """Return the derivative in all parameters."""
         own, further = self.split(params)
         of_noise = self.noise.slope(own, expected_counts[: self.n_confusion_groups])
-        return np.concatenate([of_noise, self._slope(further, expected_counts).ravel()])
+        return self.join(of_noise, self._slope(further, expected_counts))
 
     def missing_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
         """Return the missing information of the noise; for the further parameters it is 0."""
         own, further = self.split(params)
-        return np.concatenate([self.noise.missing_information(own, truth_variance), np.zeros(further.size)])
+        return self.join(self.noise.missing_information(own, truth_variance), np.zeros(further.size))
 
     def estimated_prior(
         self, params: FloatArray, expected_counts: FloatArray, truth_variance: FloatArray
@@ -107,7 +115,7 @@ class WrappedNoise(Noise):
 
     def random(self, rng: np.random.Generator) -> FloatArray:
         """Return parameters of the noise for a random start, with the usual further ones."""
-        return np.concatenate([self.noise.random(rng), self.initial()])
+        return self.join(self.noise.random(rng), self.initial())
 
     def orientation(self, params: FloatArray) -> float:
         """Return the orientation of the decided votes."""
@@ -127,6 +135,10 @@ class WrappedNoise(Noise):
     def can_draw(self) -> bool:  # type: ignore[override]
         """Whether the posterior of the noise of the decided votes can be sampled."""
         return self.noise.can_draw
+
+    def shared_traits(self, params: FloatArray) -> dict[str, float]:
+        """Return those of the noise of the decided votes."""
+        return self.noise.shared_traits(self.split(params)[0])
 
     def decided(self, params: FloatArray) -> tuple[Noise, FloatArray]:
         """Return the noise of the decided votes, and its parameters."""

@@ -14,7 +14,8 @@ from scipy.special import expit, logit
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.diagnostics.pairs import SETTLED
-from jamrank.inference import best_first, ranks
+from jamrank.inference import best_first
+from jamrank.inference.ranks import ranks
 from jamrank.io import write_atomically
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.models import RankingModel

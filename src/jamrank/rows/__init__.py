@@ -1,6 +1,7 @@
 """Votes as the rows of a likelihood: one for each pair, or one for each vote."""
 
 from jamrank.rows.ballots import Codes, Patterns, RaggedVotes, single_patterns, with_gold
+from jamrank.rows.eased import EasedPatterns
 from jamrank.rows.find_ballots import few_patterns, few_repeats
 from jamrank.rows.grade_steps import grade_steps
 from jamrank.rows.pair_counts import PairCounts, pair_wins
@@ -11,6 +12,7 @@ __all__ = [
     "ROWS_BY",
     "RUN_PAYS",
     "Codes",
+    "EasedPatterns",
     "PairCounts",
     "Patterns",
     "RaggedVotes",

@@ -146,9 +146,13 @@ class Patterns:
 
     def over_votes(self, values: FloatArray, power: int) -> FloatArray:
         """Add up a value for each row over its votes, by confusion group and side."""
-        by_pattern = np.empty(len(self))
-        kernels.sum_by_code(self.of_row, np.ascontiguousarray(values), by_pattern, default_threads())
-        return self.over_patterns(by_pattern, power)
+        return self.over_patterns(self.by_pattern(values), power)
+
+    def by_pattern(self, values: FloatArray) -> FloatArray:
+        """Add up a value for each row by its pattern."""
+        found = np.empty(len(self))
+        kernels.sum_by_code(self.of_row, np.ascontiguousarray(values), found, default_threads())
+        return found
 
     def matrix(self, rows: slice) -> csr_array:
         """Return the weight of every vote by pattern, for all patterns, and kind."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST, SECOND, TIE, VoteTable
+from jamrank.rows.eased import per_eased_pair
 from jamrank.rows.rows import Rows
 
 
@@ -58,12 +59,13 @@ def with_halves(votes: Comparisons) -> Comparisons:
 
 
 # A row has a latent truth shared by the votes on a pair ("pair"), one for each vote ("vote"), or votes that are the
-# truth ("side"); the first two also with a confusion group for each annotator and side. In the others votes depend on
-# the margin itself.
+# truth ("side"); the first two also with a confusion group for each annotator and side, the first with an ease of the
+# pair. In the others votes depend on the margin itself.
 ROWS_BY: dict[str, Callable[[Comparisons, int | None], Rows]] = {
     "pair": Rows.per_pair,
     "vote": lambda votes, threads: Rows.per_vote(votes),
     "side": Rows.per_side,
+    "pair-by-ease": per_eased_pair,
     "pair-by-side": lambda votes, threads: Rows.per_pair(by_side(votes), threads),
     "vote-by-side": lambda votes, threads: Rows.per_vote(by_side(votes)),
     "margin": lambda votes, threads: replace(Rows.per_vote(votes), about="margin"),

@@ -23,7 +23,8 @@ from jamrank.selection.adaptive import CAUTION, FORWARD, looks_adaptive
 from jamrank.selection.candidates import usual_candidates
 from jamrank.selection.cross_validation import Candidate, HeldOut, frames, hold_out
 from jamrank.selection.design import Design, examine_design
-from jamrank.selection.families import differ_in_taste, try_families
+from jamrank.selection.differing import THEY_DIFFER
+from jamrank.selection.families import NOT_INDEPENDENT, differ_in_taste, try_families
 from jamrank.selection.folds import assign_folds, assign_periods
 from jamrank.selection.judging import judging_body, with_judging
 from jamrank.text import many
@@ -55,11 +56,13 @@ class ModelChoice:
 class Auto(RankingModel):
     """Chooses a model by its loss on held-out votes, and fits it.
 
-    BradleyTerry, AmElo, and CrowdBT and JAM with either noise are tried; with features also JAM with them, by the
-    linear scorer or linear+objects, KernelJAM and VRJAM. The one with the lowest loss of a held-out vote (minus the
-    logarithm of its probability), or a simpler one that is as good, is fitted to all votes; its result is the
-    result of ``Auto``. Where that model does not estimate flips (BradleyTerry, AmElo), the flips and verdicts of
-    ``annotators_`` come from a CrowdBT fitted to the same votes; ``result_.judged_by`` says so.
+    BradleyTerry, AmElo, CrowdBT and JAM with flips or two coins, and JAM with difficulty are tried; with features
+    also JAM with them, by the linear scorer or linear+objects, KernelJAM and VRJAM. The one with the lowest loss of a
+    held-out vote (minus the logarithm of its probability), or a simpler one that is as good, is fitted to all votes;
+    its result is the result of ``Auto``. Where annotators differ too much in how often they err to count their votes
+    alike, it is a model of annotators, if one has a lower loss. Where the chosen model does not estimate flips
+    (BradleyTerry, AmElo), the flips and verdicts of ``annotators_`` come from a CrowdBT fitted to the same votes;
+    ``result_.judged_by`` says so.
 
     Where a test finds that annotators do not err independently, FamilyBT is tried, too, and chosen if it finds that
     tastes differ and its loss is not significantly higher. It uses no features, gold pairs and ties, and is not tried
@@ -180,15 +183,13 @@ class Auto(RankingModel):
         else:
             adaptive = looks_adaptive(sample)
             found, forward = self._compare(sample, features, candidates, adaptive)
+            plain = not (from_disk or gold or ties or found.trials[found.choice()].candidate.features)
+            if plain and differ_in_taste(sample):
+                found = try_families(found, forward)
+                candidates.append(found.trials["FamilyBT"].candidate)
             name = found.choice()
             drawn = sample is not votes and sample.n_folded < votes.n_votes
             reason = _reason(found, self.folds, votes.n_votes if drawn else None, forward)
-            plain = not (from_disk or gold or ties or found.trials[name].candidate.features)
-            if plain and differ_in_taste(sample):
-                found, because = try_families(found, forward)
-                if because is not None:
-                    name, reason = "FamilyBT", because
-                    candidates.append(found.trials[name].candidate)
             comparison, _ = frames(
                 {"time" if forward else "vote": found}, votes.frame if isinstance(votes, Comparisons) else _polars
             )
@@ -312,7 +313,13 @@ def _reason(found: HeldOut, folds: int, drawn_from: int | None, forward: bool = 
     vote = "later vote" if forward else "held-out vote"
     reason = f"{choice}: {found.log_loss(choice).value:.4f} nats per {vote}{which}"
     others = [name for name in found.choices if name != choice]
-    if choice != best:
+    if found.by_tastes:
+        gap = found.difference(choice, found.best(others)).value
+        reason += f", {abs(gap):.4f} {'lower' if gap < 0 else 'higher'} than {found.best(others)}; {NOT_INDEPENDENT}"
+    elif found.by_differences:
+        gap = found.difference(found.simplest, choice).value
+        reason += f", {gap:.4f} lower than {found.simplest}, the simplest of {len(others) + 1} models; {THEY_DIFFER}"
+    elif choice != best:
         gap = found.difference(choice, best).value
         reason += f", the simplest of {len(others) + 1} models that is as good as the best ({best}, {gap:.4f} lower)"
     elif others:

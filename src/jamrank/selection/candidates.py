@@ -12,6 +12,7 @@ import numpy as np
 from jamrank.fitting.spec import FeatureUse
 from jamrank.models.base import RankingModel
 from jamrank.models.registry import find_model
+from jamrank.noise import NOISES
 from jamrank.selection.cross_validation import Candidate
 from jamrank.selection.design import Design
 
@@ -47,15 +48,17 @@ def usual_candidates(
 
 
 def _suits(model: RankingModel, from_disk: bool, gold: bool) -> bool:
-    can = model._spec.capabilities
-    return can.out_of_core >= from_disk and can.gold >= gold
+    can, noise = model._spec.capabilities, model.get_params().get("noise")
+    in_memory = noise is not None and NOISES[noise].in_memory
+    return can.out_of_core >= from_disk and can.gold >= gold and not (from_disk and in_memory)
 
 
 def _usual(design: Design) -> list[RankingModel]:
     """Return the models whose parameters are identified, from the simplest to the most complex.
 
     A single annotator has no relative reliability, but may prefer a side. A position bias needs sides that are not
-    confounded with items. A truth per pair differs from a truth per vote only where pairs are repeated.
+    confounded with items. A truth per pair differs from a truth per vote only where pairs are repeated, and how hard
+    a pair is shows only where it has several votes.
     """
     from jamrank.models import JAM, VRJAM, AmElo, BradleyTerry, CrowdBT, KernelJAM, MixedBT
 
@@ -68,18 +71,21 @@ def _usual(design: Design) -> list[RankingModel]:
         models.append(JAM())
         if design.sides:
             models.append(JAM(noise="two-coin"))
+        if design.lists:
+            models.append(JAM(noise="difficulty"))
     return [*models, JAM(scorer="linear+objects"), KernelJAM(), VRJAM()]
 
 
 def as_candidates(
-    models: Mapping[str, RankingModel] | Iterable[RankingModel | str] | None, features: bool, n_annotators: int
+    models: Mapping[str, RankingModel] | Iterable[RankingModel | str] | None, features: bool, design: Design
 ) -> tuple[list[Candidate], dict[str, str]]:
     """Return the candidates for a user's argument, and which models were left out and why.
 
-    models: Models by name, models, names of models; or None for every model that can be fitted, from the simplest to
-        the most complex, with and without features.
+    models: Models by name, models, names of models; or None for every model that can be fitted, with and without
+        features: first those among which ``Auto`` chooses, from the simplest to the most complex.
     features: Whether there are features.
-    n_annotators: A model that fits each annotator alone is left out of large crowds, unless it is named.
+    design: What the votes can identify. A model that fits each annotator alone is left out of large crowds, unless it
+        is named.
     """
     from jamrank.models import IAM
 
@@ -87,14 +93,14 @@ def as_candidates(
         return [_candidate(model, features and _may(model), name) for name, model in models.items()], {}
     named: list[RankingModel | str] = [] if models is None else list(models)
     left_out = {}
-    for model in _all() if models is None else []:
+    for model in _all(design) if models is None else []:
         if model._spec.capabilities.families:
             left_out[_name(model)] = "it draws the families of the annotators; name it to wait for it"
         elif model._spec.capabilities.covariates:
             left_out[_name(model)] = "its covariates have to be named"
-        elif isinstance(model, IAM) and features and n_annotators > _MANY_ANNOTATORS:
+        elif isinstance(model, IAM) and features and design.n_annotators > _MANY_ANNOTATORS:
             left_out[_name(model)] = (
-                f"it fits a ranker to each of {n_annotators:,} annotators; name it to wait for it"
+                f"it fits a ranker to each of {design.n_annotators:,} annotators; name it to wait for it"
             )
         else:
             named.append(model)
@@ -109,14 +115,21 @@ def as_candidates(
     return list(found.values()), left_out
 
 
-def _all() -> list[RankingModel]:
-    """Return the models without annotator parameters, then those with, the usual ones of each first."""
+def _all(design: Design) -> list[RankingModel]:
+    """Return the models among which ``Auto`` chooses, then those without annotator parameters, then those with."""
     from jamrank.models import MODELS
     from jamrank.selection import Auto
 
-    usual = _usual(Design(np.inf, 2, sides=True, repeats=True))
-    others = [kind() for kind in MODELS.values() if kind is not Auto and not any(type(one) is kind for one in usual)]
-    return sorted(usual + others, key=lambda model: model._spec.capabilities.annotators)
+    usual = _usual(design)
+    known = {_name(model) for model in usual}
+    others = [
+        model
+        for model in _usual(Design(np.inf, 2, sides=True, repeats=True, lists=True))
+        if _name(model) not in known
+    ]
+    kinds = {Auto, *map(type, usual), *map(type, others)}
+    others += [kind() for kind in MODELS.values() if kind not in kinds]
+    return usual + sorted(others, key=lambda model: model._spec.capabilities.annotators)
 
 
 def _may(model: RankingModel) -> bool:

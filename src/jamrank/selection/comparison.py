@@ -17,7 +17,9 @@ from jamrank.rows import by_one
 from jamrank.scorers import align_features
 from jamrank.selection.adaptive import CAUTION, FORWARD, looks_adaptive
 from jamrank.selection.cross_validation import Estimate, HeldOut, frames, hold_out
-from jamrank.selection.families import differ_in_taste, family_candidate
+from jamrank.selection.design import examine_design
+from jamrank.selection.differing import THEY_DIFFER
+from jamrank.selection.families import NOT_INDEPENDENT, differ_in_taste, try_families
 from jamrank.selection.folds import SPLITS, assign_folds, assign_periods
 from jamrank.text import in_percent, many
 
@@ -37,7 +39,9 @@ class Comparison:
     ----------
     choice : str
         The recommended model, by single held-out votes: the simplest that the one with the lowest loss does
-        not beat by two standard errors of the difference, clustered by pair and annotator.
+        not beat by two standard errors of the difference, clustered by pair and annotator; where annotators differ
+        too much to count their votes alike, the simplest of the models of annotators with a lower loss. Unless models
+        are named, those among which ``Auto`` chooses go before all others.
     sentences : list of str
         The findings, in words.
     table : data frame
@@ -130,12 +134,12 @@ def compare(
     _refuse_too_few(used)
     if features is not None:
         align_features(features, votes.items)
-    candidates, left_out = as_candidates(models, features is not None, used.n_annotators)
+    candidates, left_out = as_candidates(models, features is not None, examine_design(used))
     if not candidates:
         raise ParameterError("no model to compare; those named need features")
-    if models is None and features is None and not used.n_ties and differ_in_taste(used):
+    tastes = models is None and features is None and not used.n_ties and differ_in_taste(used)
+    if tastes:
         del left_out["FamilyBT"]
-        candidates.append(family_candidate([]))
     found: dict[str, HeldOut] = {}
     by_time = assign_periods(used) if looks_adaptive(used) else None
     if by_time is not None:
@@ -149,6 +153,8 @@ def compare(
             name, why = next(iter(held_out.left_out.items()))
             raise InputError(f"{name} could not be fitted: {why}")
         found[by] = _with_pooled_baseline(held_out, features)
+    if tastes:
+        found = {by: try_families(held_out, by == "time") for by, held_out in found.items()}
     table, reliability = frames(found, votes.frame)
     leading = next(iter(found.values()))
     return Comparison(
@@ -212,8 +218,12 @@ def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons)
         sentences += _on_the_best(by, held_out)
     leading = next(iter(found.values()))
     choice = leading.choice()
-    if choice != leading.best():
-        sentences.append(f"{choice} is simpler than {leading.best()} and as good: it is recommended.")
+    if leading.by_tastes:
+        sentences.append(f"{choice} is recommended: {NOT_INDEPENDENT}.")
+    elif leading.by_differences:
+        sentences.append(f"{choice} is recommended: {THEY_DIFFER}.")
+    elif choice != leading.best():
+        sentences.append(f"{choice} is recommended: {leading.best()} is not significantly better.")
     if used is not votes:
         sentences.append(
             f"Compared on {used.n_folded:,} of {votes.n_folded:,} votes, those on pairs drawn at random."

@@ -17,6 +17,7 @@ from jamrank.data.color_refinement import decided
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST, TIE
 from jamrank.errors import FeatureError, InputError, JamrankWarning
+from jamrank.selection.differing import differences
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
 # Upper bound on the loss of one vote: a probability of 0 may be rounding.
@@ -79,6 +80,8 @@ class HeldOut:
     fold: IntArray
     trials: dict[str, Trial] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    by_tastes: bool = False
+    """Whether FamilyBT is the choice because annotators do not err independently."""
 
     @cached_property
     def decided(self) -> BoolArray:
@@ -139,9 +142,40 @@ class HeldOut:
         return min(names or self.choices, key=lambda name: round(self.log_loss(name).value, 10))
 
     def choice(self) -> str:
-        """Return the simplest model that the best does not beat by two standard errors of the difference."""
-        best = self.best()
-        return next(name for name in self.choices if name == best or not self.difference(name, best).low > 0)
+        """Return the simplest model that the best does not beat by two standard errors of the difference.
+
+        Where that counts all annotators alike although they differ too much for it, it is the simplest of the models
+        of annotators with a lower loss; where they do not err independently, it is FamilyBT.
+        """
+        if self.by_tastes:
+            return "FamilyBT"
+        return self._simplest(self._telling) if self.by_differences else self.simplest
+
+    @cached_property
+    def simplest(self) -> str:
+        """The simplest model that the best does not beat by two standard errors of the difference."""
+        return self._simplest(self.choices)
+
+    @cached_property
+    def by_differences(self) -> bool:
+        """Whether the choice is another than the simplest because annotators differ.
+
+        With few pairs of items losses depend on each other so much that two standard errors are much.
+        """
+        telling = self._telling and not self.trials[self.simplest].candidate.annotators
+        few = len(np.unique(self.clusters[0])) < _MANY_CLUSTERS
+        return bool(telling) and few and differences(self.votes).matter
+
+    @property
+    def _telling(self) -> list[str]:
+        """Models of annotators with a lower loss than the simplest model."""
+        loss = self.log_loss(self.simplest).value
+        annotators = [name for name in self.choices if self.trials[name].candidate.annotators]
+        return [name for name in annotators if self.log_loss(name).value < loss]
+
+    def _simplest(self, names: Sequence[str]) -> str:
+        best = self.best(names)
+        return next(name for name in names if name == best or not self.difference(name, best).low > 0)
 
     @property
     def choices(self) -> list[str]:

@@ -18,6 +18,8 @@ from jamrank.typing import BoolArray, FloatArray, IntArray
 _FEWEST_BOTH_WAYS, _LEAST_BOTH_WAYS = 10.0, 0.05
 # If this share of the votes is on repeated pairs always shown in one order, sides are fixed or unknown.
 _OFTEN_REPEATED = 0.2
+# Votes on a pair, on average, that tell how hard it is for everyone, and pairs beyond which that takes long.
+_VOTES_A_PAIR, _MANY_PAIRS = 3.0, 10_000
 # Smallest share of the variance of sides that items do not explain.
 _LEAST_UNEXPLAINED = 0.2
 
@@ -31,6 +33,7 @@ class Design:
     named: Whether the votes name their annotators.
     sides: Whether a position bias can be separated from the effects of the items.
     repeats: Whether any pair has several votes within a question, so that they may share one truth.
+    lists: Whether pairs have enough votes each to tell how hard they are, and are few enough to try it.
     """
 
     n_decided: float
@@ -38,6 +41,7 @@ class Design:
     sides: bool
     repeats: bool
     named: bool = True
+    lists: bool = False
 
 
 def examine_design(votes: Comparisons) -> Design:
@@ -49,6 +53,7 @@ def examine_design(votes: Comparisons) -> Design:
         _sides_identified(votes),
         bool((votes.pair_weight > 1).any()),
         names_annotators(votes.annotators),
+        votes.n_pairs <= _MANY_PAIRS and float(votes.pair_weight.sum()) >= _VOTES_A_PAIR * votes.n_pairs,
     )
 
 

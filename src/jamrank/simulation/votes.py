@@ -13,6 +13,7 @@ from scipy.special import expit, logit
 from jamrank.data.comparisons import Comparisons
 from jamrank.errors import ParameterError
 from jamrank.noise.kmeans import cluster_pairs
+from jamrank.rows.eased import NODES, WEIGHTS
 from jamrank.scorers import Features
 from jamrank.simulation.outcomes import draw_grades, draw_probabilities
 from jamrank.simulation.tastes import DrawnTastes, Tastes
@@ -21,7 +22,7 @@ from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 _SCORERS = ("objects", "linear", "linear+objects", "kernel", "kernel+objects")
 # Number of waves in a smooth function; share of the variance that features explain in a sum.
 _WAVES, _EXPLAINED = 200, 0.8
-_NOISES = ("flip", "two-coin", "clustered flip", "discrimination", "none")
+_NOISES = ("flip", "two-coin", "difficulty", "clustered flip", "discrimination", "none")
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,8 @@ class Simulation:
     scores : ndarray
         True score of each of ``votes.items``.
     flips : ndarray
-        True flip of each of ``votes.annotators``; with clusters, one for each of these.
+        True flip of each of ``votes.annotators``; with clusters, one for each of these. With ``difficulty``, over all
+        pairs.
     features : ndarray or None
         Features of each item, of which the scores are a function, with an effect of each item or without.
     bias : ndarray or None
@@ -77,6 +79,7 @@ def simulate(
     noise: str = "flip",
     bias: ArrayLike | None = None,
     discrimination: ArrayLike | None = None,
+    difficulty: float = 1.0,
     ties: ArrayLike | None = None,
     n_clusters: int = 2,
     tastes: Tastes | None = None,
@@ -92,7 +95,8 @@ def simulate(
         How many of each.
     flips : array-like, optional
         Flip of each annotator (with ``clustered flip``, and cluster); drawn from Beta(2, 8), every tenth annotator an
-        adversary at 0.8, unless given. With ``two-coin`` it is the flip that an annotator would have without bias.
+        adversary at 0.8, unless given. With ``two-coin`` it is the flip that an annotator would have without bias,
+        with ``difficulty`` the one on a pair of ease 1.
     spread : float
         Standard deviation of the scores, in log-odds.
     n_features : int
@@ -104,7 +108,7 @@ def simulate(
         Share of votes that are ties, for any pair.
     truth : {"pair", "vote"}
         Whether a truth is drawn for each pair, as in JAM, or for each vote, as in CrowdBT.
-    noise : {"flip", "two-coin", "clustered flip", "discrimination", "none"}
+    noise : {"flip", "two-coin", "difficulty", "clustered flip", "discrimination", "none"}
         How annotators err. With ``discrimination`` there is no latent truth: the log-odds of a vote are margin times
         discrimination. With ``none`` a vote is the truth.
     bias : array-like, optional
@@ -112,6 +116,8 @@ def simulate(
     discrimination : array-like, optional
         Of each annotator, scaled so that the mean of the absolute values is 1; drawn from a log-normal, every tenth
         annotator negative, unless given.
+    difficulty : float
+        With ``difficulty``, the standard deviation of the logarithm of the ease of a pair.
     ties : array-like, optional
         Threshold of each annotator: the odds of a tie between equal items (Davidson), in addition to the random ties
         of ``tie_rate``.
@@ -160,6 +166,10 @@ def simulate(
         lean = _each("bias", bias, n_annotators) if bias is not None else 0.5 * rng.standard_normal(n_annotators)
         wrong = expit(logit(rates[who]) + np.where(left_better, -1.0, 1.0) * lean[who])
         says_left = left_better ^ (rng.random(n_votes) < wrong)
+    elif noise == "difficulty":
+        ease = _eases(left, right, n_items, difficulty, rng)
+        says_left = left_better ^ (rng.random(n_votes) < expit(logit(rates[who]) * ease))
+        rates = expit(np.exp(difficulty * NODES)[:, None] * logit(rates)).T @ WEIGHTS
     elif noise == "clustered flip":
         says_left = left_better ^ (rng.random(n_votes) < rates[who, _clusters(left, right, features, clusters)])
     elif noise in ("flip", "none"):
@@ -254,6 +264,14 @@ def _validate(
         raise ParameterError(f"scorer is {scorer!r}; expected one of {', '.join(_SCORERS)}")
     if scorer != "objects" and not n_features:
         raise ParameterError(f"scorer is {scorer!r}, which needs features; give n_features")
+
+
+def _eases(left: IntArray, right: IntArray, n_items: int, difficulty: float, rng: np.random.Generator) -> FloatArray:
+    """Return the ease of each vote's pair."""
+    if not (np.isfinite(difficulty) and difficulty >= 0):
+        raise ParameterError(f"difficulty is {difficulty!r}; expected a number of at least 0")
+    pairs, of_vote = np.unique(np.minimum(left, right) * n_items + np.maximum(left, right), return_inverse=True)
+    return np.asarray(np.exp(difficulty * rng.standard_normal(len(pairs)))[of_vote])
 
 
 def _names(prefix: str, count: int) -> NDArray[Any]:

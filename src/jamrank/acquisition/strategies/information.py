@@ -5,18 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.acquisition.belief import USUAL_VARIANCE
 from jamrank.acquisition.channel import expected_truth, vote_information
 from jamrank.acquisition.goals import relevance
 from jamrank.acquisition.view import Proposals, View
-from jamrank.typing import FloatArray
+from jamrank.typing import BoolArray, FloatArray
 
 # This many pairs, the best for the best annotator, are evaluated for every annotator.
 _LOOKED_AT = 100
 # Value of knowing the annotators, and the further votes of each that benefit.
 LEARNING, _TO_COME = 1.0, 5.0
-# Annotators are expensive above this multiple of the lowest cost; the others are tried after these votes per item.
-_PRICIER, _TRIED = 3.0, 6.0
+# Factor for the value of annotators who are asked only if nobody else can be.
+_LAST_RESORT = 1e-6
 _GRID_MEAN = np.concatenate([np.linspace(0, 3, 25), np.linspace(3.25, 10, 16)])
 _GRID_DEVIATION = np.concatenate([[1e-4], np.linspace(0.1, 3, 24), np.linspace(3.5, 8, 8)])
 
@@ -32,8 +31,7 @@ def information(view: View) -> Proposals:
         kept = np.argpartition(-_rough_value(view, mean, variance, worth), _LOOKED_AT)[:_LOOKED_AT]
     mean, variance, worth = mean[kept], variance[kept], worth[kept]
     margins = np.abs(mean)[None, :], variance[None, :]
-    hoped, wider = _hopes(view, flips)
-    value = _reduction(vote_information(*margins, hoped[:, None], ties[:, None])) * worth * wider[:, None]
+    value = _reduction(vote_information(*margins, flips[:, None], ties[:, None])) * worth
     learned = belief.reliability.information(expected_truth(mean, variance), view.annotators)
     if view.goal.name == "verdicts":
         value = learned + 1e-3 * value
@@ -41,25 +39,21 @@ def information(view: View) -> Proposals:
     perfect = float((_reduction(vote_information(np.abs(mean), variance, 0.0)) * worth).mean())
     learning = _reduction(learned) * (LEARNING * perfect * _doubt(view))[:, None]
     why = "most information on the goal; current probability of the order {sure}"
-    return Proposals(kept, (value + learning) / view.cost[:, None], why, learning > value)
+    asked, chance = _class_to_ask(view)
+    total = np.where(asked[:, None], 1.0, _LAST_RESORT) * (value + learning) / view.cost[:, None]
+    return Proposals(kept, total, why, learning > value, chance)
 
 
-def _hopes(view: View, flips: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return flips to expect, and factors for the information of votes: hopeful for expensive annotators.
-
-    Close scores and frequent flips look alike in the votes of cheap annotators, so these do not tell what the votes
-    of expensive ones are worth. Once the cheap ones are tried, the others are valued by a flip and a variance of the
-    scores that are still possible, until as much is spent on them.
-    """
-    expensive = view.cost > _PRICIER * view.cost.min()
-    spent = view.given * view.cost
-    tried = view.given[~expensive].sum() >= _TRIED * len(view.item_votes)
-    if not (expensive.any() and tried and spent[expensive].sum() <= spent[~expensive].sum()):
-        return flips, np.ones(len(flips))
-    belief = view.belief
-    low = np.minimum(flips, belief.reliability.low_flip[view.annotators])
-    wider = max(1.0, USUAL_VARIANCE / belief.prior_variance)
-    return np.where(expensive, low, flips), np.where(expensive, wider, 1.0)
+def _class_to_ask(view: View) -> tuple[BoolArray, FloatArray]:
+    """Draw whether to ask the cheap or the expensive annotators; return who is asked, and the probability of each."""
+    expensive = view.belief.expensive[view.annotators]
+    if expensive.all() or not expensive.any():
+        return np.ones(len(expensive), np.bool_), np.ones(len(expensive))
+    money = view.belief.money_for_expensive
+    votes = money / view.cost[expensive].mean(), (1 - money) / view.cost[~expensive].mean()
+    share = votes[0] / sum(votes)
+    drawn = view.rng.random() < share
+    return expensive == drawn, np.where(expensive, share, 1 - share)
 
 
 def _rough_value(view: View, mean: FloatArray, variance: FloatArray, worth: FloatArray) -> FloatArray:

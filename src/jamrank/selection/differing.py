@@ -1,0 +1,98 @@
+"""Whether annotators differ so much that votes are wasted where all count alike, by the likelihood of all votes."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, gammaincc
+
+from jamrank.data.color_refinement import decided
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import FIRST
+from jamrank.errors import JamrankWarning
+from jamrank.inference.result import RankingResult
+from jamrank.models.registry import find_model
+from jamrank.rows import PairCounts, by_one
+from jamrank.typing import FloatArray
+
+THEY_DIFFER = "annotators differ too much in how often they err (p < 0.001) to count their votes alike"
+_TOL = 1e-4
+# Of annotators who are alike, fewer than this share are said to differ.
+_FALSE_ALARM = 1e-3
+# Where votes that count alike are as informative as this share of them, rightly weighed, weighing them gains little.
+_EFFICIENT = 0.9
+# The largest root of a Wishart matrix, scaled, is nearly a gamma variable (Chiani 2014, Tracy and Widom's law).
+_SHAPE, _SCALE, _SHIFT = 46.446, 0.186054, 9.84801
+
+
+@dataclass(frozen=True)
+class Differences:
+    """How much annotators differ in their flips.
+
+    chance: Bound of the probability of differences as large among annotators who are alike.
+    efficiency: What votes that count alike are worth, as a share of what they are worth where each is weighed by its
+        annotator's flip.
+    """
+
+    chance: float
+    efficiency: float
+
+    @property
+    def matter(self) -> bool:
+        """Whether annotators differ, and so much that counting their votes alike wastes many."""
+        return self.chance < _FALSE_ALARM and self.efficiency < _EFFICIENT
+
+
+def differences(votes: Comparisons) -> Differences:
+    """Compare a flip for each annotator with one for all, by their likelihoods.
+
+    Where scores are clear, twice the difference is a chi-square variable. Where they are not, the fitted scores are
+    those that separate the annotators best; it is then at most the largest root of a Wishart matrix with a dimension
+    for each score and annotator. It is divided by the dispersion of the votes of each annotator on each two items,
+    which is above 1 where annotators have tastes of their own.
+    """
+    own, alike = _fit(votes), _fit(by_one(votes))
+    counts = PairCounts.decided(votes)
+    voted = counts.opponents > 0
+    n_scores = int(np.count_nonzero(voted)) - len(np.unique(counts.component[voted]))
+    ratio = 2 * (_likelihood(own) - _likelihood(alike)) / max(_dispersion(votes, own, n_scores), 1.0)
+    weight, skill = votes.annotator_decided, 1 - 2 * own.annotators.overall
+    efficiency = float((weight @ skill) ** 2 / max(weight.sum() * (weight @ skill**2), 1e-300))
+    return Differences(_chance(ratio, n_scores, int(np.count_nonzero(weight)) - 1), efficiency)
+
+
+def _fit(votes: Comparisons) -> RankingResult:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JamrankWarning)
+        model = find_model("CrowdBT")().set_params(flips="joint", ties="leave out", tol=_TOL)
+        return model.fit(votes).result_
+
+
+def _likelihood(result: RankingResult) -> float:
+    return float(result.convergence.log_likelihood or -np.inf)
+
+
+def _dispersion(votes: Comparisons, result: RankingResult, n_scores: int) -> float:
+    """Return Pearson's chi-square of the votes of each annotator on each two items, over its degrees of freedom."""
+    kept = decided(votes)
+    pair, who, weight = votes.vote_pair[kept], votes.vote_annotator[kept], votes.vote_weight[kept]
+    score, flip = result.scores.scores, result.annotators.overall[who]
+    proba = flip + (1 - 2 * flip) * expit(score[votes.pair_first[pair]] - score[votes.pair_second[pair]])
+    items = votes.pair_first[pair].astype(np.int64) * votes.n_items + votes.pair_second[pair]
+    cell = np.unique(items * votes.n_annotators + who, return_inverse=True)[1]
+    surplus = np.bincount(cell, weight * ((votes.vote_result[kept] == FIRST) - proba))
+    variance = np.bincount(cell, weight * proba * (1 - proba))
+    free = len(variance) - n_scores - int(np.count_nonzero(votes.annotator_decided))
+    return float((surplus**2 / variance).sum()) / free if free > 0 else 1.0
+
+
+def _chance(value: float, rows: int, columns: int) -> float:
+    """Return the probability that the largest root of a Wishart matrix is larger."""
+    if rows < 1 or columns < 1:
+        return 1.0
+    roots = np.sqrt(np.array([rows, columns]) - 0.5)
+    spread: FloatArray = roots.sum() * np.cbrt((1 / roots).sum())
+    place = (value - roots.sum() ** 2) / spread
+    return float(gammaincc(_SHAPE, max(place + _SHIFT, 0.0) / _SCALE))

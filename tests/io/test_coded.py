@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jamrank as jr
+from jamrank.errors import InputError
+from jamrank.io import coded, reader
+
+HEADER = "annotator,left,right,winner\n"
+FIELDS = ("items", "annotators", "pair_first", "pair_second", "vote_start", "vote_annotator", "vote_result")
+
+
+def drawn(n: int, seed: int, quote: bool = False, whole: bool = False) -> str:
+    rng = np.random.default_rng(seed)
+    left = rng.integers(0, 40, n)
+    right = (left + rng.integers(1, 40, n)) % 40
+    names = np.array([str(3 * k - 50) if whole else f'item {k}, ""é""' for k in range(40)])
+    said = np.array(["left", "right", "tie", ""])[rng.integers(0, 4, n)]
+    rows = zip(rng.integers(0, 9, n), names[left], names[right], said, strict=True)
+    mark = '"' if quote or not whole else ""
+    return HEADER + "".join(f"{who},{mark}{one}{mark},{mark}{other}{mark},{win}\n" for who, one, other, win in rows)
+
+
+def otherwise(path, monkeypatch) -> jr.Comparisons:
+    """Return the votes by way of a table."""
+    with monkeypatch.context() as patched:
+        patched.setattr(reader, "read_coded", lambda path: None)
+        return jr.read_comparisons(path)
+
+
+def same(one: jr.Comparisons, other: jr.Comparisons) -> None:
+    for name in (*FIELDS, "vote_swapped", "vote_weight"):
+        ours, theirs = getattr(one, name), getattr(other, name)
+        assert ours.dtype == theirs.dtype and np.array_equal(ours, theirs), name
+    assert (one.n_votes, one.n_missing, one.readings) == (other.n_votes, other.n_missing, other.readings)
+
+
+@pytest.mark.parametrize("part", [64, 1000, 1 << 24])
+@pytest.mark.parametrize(("quote", "whole"), [(False, False), (True, True), (False, True)])
+def test_a_file_in_parts_has_the_votes_of_its_table(tmp_path, monkeypatch, part, quote, whole):
+    path = tmp_path / "votes.csv"
+    text = drawn(500, 3, quote, whole)
+    for content in (text, text.removesuffix("\n"), text.replace("\n", "\r\n"), "\ufeff" + text):
+        path.write_bytes(content.encode())
+        monkeypatch.setattr(coded, "_PART", part)
+        found = coded.read_coded(path)
+        assert found is not None
+        same(jr.read_comparisons(path), otherwise(path, monkeypatch))
+
+
+def test_columns_may_be_in_another_order_and_separated_by_other_marks(tmp_path, monkeypatch):
+    path = tmp_path / "votes.tsv"
+    path.write_text('winner\tleft\tright\tannotator\nleft\t7\t07\tx\nright\t07\t8\t"y\n"\n')
+    assert coded.read_coded(path) is not None
+    same(jr.read_comparisons(path), otherwise(path, monkeypatch))
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["x,a,a,left", "x,,b,left", ",a,b,left", "x,a,b,upper", "x,a,b,both_bad", "x,a,b", "x,a,b,left,", 'x,"a,b,left',
+     "", "x,a\0,b,left", "x,a,b,a", "x,a\r,b,left"],
+)  # fmt: skip
+def test_what_is_odd_is_left_to_the_table(tmp_path, monkeypatch, row):
+    path = tmp_path / "votes.csv"
+    path.write_text(drawn(30, 1) + row + "\n" + drawn(30, 2).removeprefix(HEADER), newline="")
+    assert coded.read_coded(path) is None
+    try:
+        expected = otherwise(path, monkeypatch)
+    except InputError as error:
+        with pytest.raises(InputError) as raised:
+            jr.read_comparisons(path)
+        assert str(raised.value) == str(error)
+    else:
+        same(jr.read_comparisons(path), expected)
+
+
+def test_bytes_that_are_not_text_are_left_to_the_table(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_bytes(HEADER.encode() + b"x,a,b,left\nx,\xff,b,left\n")
+    assert coded.read_coded(path) is None
+    with pytest.raises(InputError, match="row 2"):
+        jr.read_comparisons(path)
