@@ -82,6 +82,14 @@ def test_nobody_is_warned_of_narrow_intervals_that_allow_for_families():
     assert model.annotators_["verdict"][0] == "family of ann1, ann2, ann3"
 
 
+def test_own_tastes_are_named():
+    found = [drawn(Tastes(own_sd=sd), n_items=10) for sd in (1.5, 0.0)]
+    fits = [jr.FamilyBT(families={}, n_draws=64).fit(one.votes) for one in found]
+    own, none = (" ".join(family_sentences(Analysis(m.result_, d.votes))) for m, d in zip(fits, found, strict=True))
+    assert "Annotators have tastes of their own" in own
+    assert "of their own" not in none
+
+
 @pytest.mark.long
 def test_copies_count_once():
     found = drawn(Tastes(copies=3, same_pairs=125), n_items=20)

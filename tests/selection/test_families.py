@@ -28,7 +28,8 @@ def chosen() -> jr.Auto:
 
 def test_camps_are_found_and_their_rankings_are_there(chosen, tmp_path):
     assert chosen.chosen_ == "FamilyBT"
-    assert chosen.reason_.startswith("FamilyBT: annotators do not err independently")
+    assert chosen.reason_.startswith("FamilyBT: ")
+    assert chosen.reason_.endswith("; annotators do not err independently.")
     table = chosen.comparison_
     assert {"FamilyBT", "BradleyTerry"} <= set(table["model"])
     groups = chosen.model_.rankings_by_family_["annotators"].unique().sort().to_list()
@@ -40,6 +41,14 @@ def test_camps_are_found_and_their_rankings_are_there(chosen, tmp_path):
     assert (again.chosen_, again.reason_) == (chosen.chosen_, chosen.reason_)
     assert again.ranking_.equals(chosen.ranking_)
     assert again.annotators_.equals(chosen.annotators_)
+
+
+def test_it_is_compared_where_the_test_fails():
+    few, many = (jr.selection.compare(drawn(own, 0).votes, splits=["vote"], folds=2) for own in (Tastes(), CAMPS))
+    assert "FamilyBT" in few.left_out
+    assert "FamilyBT" not in many.left_out
+    assert many.choice == "FamilyBT"
+    assert "FamilyBT is recommended: annotators do not err independently." in many.sentences
 
 
 def test_it_is_not_tried_where_it_cannot_be_used(monkeypatch):

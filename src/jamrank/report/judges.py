@@ -54,6 +54,8 @@ _SKILL_GAP = 0.1
 _AS_ONE = 0.5
 # Groups of annotators whose scores are less correlated than this have no order in common.
 _ONE_ORDER = 0.5
+# Own tastes are mentioned if they are likelier than this.
+_LIKELY = 0.5
 # Annotators equivalent to less than this share of their number are not independent.
 INDEPENDENT = 0.9
 
@@ -170,11 +172,14 @@ def family_sentences(analysis: Analysis) -> list[str]:
         return []
     names, found = result.votes.annotators, result.extras
     families = [np.flatnonzero(found["family"] == g) for g in range(found["family"].max(initial=-1) + 1)]
+    likely = [found["same_taste"][np.ix_(own, own)][np.triu_indices(len(own), 1)].mean() for own in families]
     sentences = [
-        f"{listed(names[own].tolist(), _MOST_TO_ACT_UPON)} share a taste (probability "
-        f"{found['same_taste'][np.ix_(own, own)][np.triu_indices(len(own), 1)].mean():.2f}); intervals allow for it."
-        for own in families
+        f"{listed(names[own].tolist(), _MOST_TO_ACT_UPON)} share a taste (probability {p:.2f}): keep them; intervals "
+        "allow for it."
+        for own, p in zip(families, likely, strict=True)
     ]
+    if (found["sds"][:, 2] > 0).mean() > _LIKELY:
+        sentences.append("Annotators have tastes of their own; intervals allow for them.")
     if not sentences:
         sentences = ["No annotators were found to share a taste; intervals allow for the possibility."]
     agreement = taste_agreement(found)

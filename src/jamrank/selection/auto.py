@@ -24,7 +24,7 @@ from jamrank.selection.candidates import usual_candidates
 from jamrank.selection.cross_validation import Candidate, HeldOut, frames, hold_out
 from jamrank.selection.design import Design, examine_design
 from jamrank.selection.differing import THEY_DIFFER
-from jamrank.selection.families import differ_in_taste, try_families
+from jamrank.selection.families import NOT_INDEPENDENT, differ_in_taste, try_families
 from jamrank.selection.folds import assign_folds, assign_periods
 from jamrank.selection.judging import judging_body, with_judging
 from jamrank.text import many
@@ -183,15 +183,13 @@ class Auto(RankingModel):
         else:
             adaptive = looks_adaptive(sample)
             found, forward = self._compare(sample, features, candidates, adaptive)
+            plain = not (from_disk or gold or ties or found.trials[found.choice()].candidate.features)
+            if plain and differ_in_taste(sample):
+                found = try_families(found, forward)
+                candidates.append(found.trials["FamilyBT"].candidate)
             name = found.choice()
             drawn = sample is not votes and sample.n_folded < votes.n_votes
             reason = _reason(found, self.folds, votes.n_votes if drawn else None, forward)
-            plain = not (from_disk or gold or ties or found.trials[name].candidate.features)
-            if plain and differ_in_taste(sample):
-                found, because = try_families(found, forward)
-                if because is not None:
-                    name, reason = "FamilyBT", because
-                    candidates.append(found.trials[name].candidate)
             comparison, _ = frames(
                 {"time" if forward else "vote": found}, votes.frame if isinstance(votes, Comparisons) else _polars
             )
@@ -315,7 +313,10 @@ def _reason(found: HeldOut, folds: int, drawn_from: int | None, forward: bool = 
     vote = "later vote" if forward else "held-out vote"
     reason = f"{choice}: {found.log_loss(choice).value:.4f} nats per {vote}{which}"
     others = [name for name in found.choices if name != choice]
-    if found.by_differences:
+    if found.by_tastes:
+        gap = found.difference(choice, found.best(others)).value
+        reason += f", {abs(gap):.4f} {'lower' if gap < 0 else 'higher'} than {found.best(others)}; {NOT_INDEPENDENT}"
+    elif found.by_differences:
         gap = found.difference(found.simplest, choice).value
         reason += f", {gap:.4f} lower than {found.simplest}, the simplest of {len(others) + 1} models; {THEY_DIFFER}"
     elif choice != best:

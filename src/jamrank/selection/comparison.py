@@ -19,6 +19,7 @@ from jamrank.selection.adaptive import CAUTION, FORWARD, looks_adaptive
 from jamrank.selection.cross_validation import Estimate, HeldOut, frames, hold_out
 from jamrank.selection.design import examine_design
 from jamrank.selection.differing import THEY_DIFFER
+from jamrank.selection.families import NOT_INDEPENDENT, differ_in_taste, try_families
 from jamrank.selection.folds import SPLITS, assign_folds, assign_periods
 from jamrank.text import in_percent, many
 
@@ -111,7 +112,7 @@ def compare(
     features : data frame, mapping or array, optional
         As in :meth:`RankingModel.fit`; models that may use features are tried with and without them.
     models : list of models or names, or dict of models by name, optional
-        What to compare; by default every model that can be fitted.
+        What to compare; by default every model that can be fitted, FamilyBT only where ``Auto`` would try it.
     folds : int
         Number of folds.
     splits : sequence of {"vote", "pair"}
@@ -136,6 +137,9 @@ def compare(
     candidates, left_out = as_candidates(models, features is not None, examine_design(used))
     if not candidates:
         raise ParameterError("no model to compare; those named need features")
+    tastes = models is None and features is None and not used.n_ties and differ_in_taste(used)
+    if tastes:
+        del left_out["FamilyBT"]
     found: dict[str, HeldOut] = {}
     by_time = assign_periods(used) if looks_adaptive(used) else None
     if by_time is not None:
@@ -149,6 +153,8 @@ def compare(
             name, why = next(iter(held_out.left_out.items()))
             raise InputError(f"{name} could not be fitted: {why}")
         found[by] = _with_pooled_baseline(held_out, features)
+    if tastes:
+        found = {by: try_families(held_out, by == "time") for by, held_out in found.items()}
     table, reliability = frames(found, votes.frame)
     leading = next(iter(found.values()))
     return Comparison(
@@ -212,7 +218,9 @@ def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons)
         sentences += _on_the_best(by, held_out)
     leading = next(iter(found.values()))
     choice = leading.choice()
-    if leading.by_differences:
+    if leading.by_tastes:
+        sentences.append(f"{choice} is recommended: {NOT_INDEPENDENT}.")
+    elif leading.by_differences:
         sentences.append(f"{choice} is recommended: {THEY_DIFFER}.")
     elif choice != leading.best():
         sentences.append(f"{choice} is recommended: {leading.best()} is not significantly better.")

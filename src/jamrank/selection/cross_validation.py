@@ -80,6 +80,8 @@ class HeldOut:
     fold: IntArray
     trials: dict[str, Trial] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    by_tastes: bool = False
+    """Whether FamilyBT is the choice because annotators do not err independently."""
 
     @cached_property
     def decided(self) -> BoolArray:
@@ -143,8 +145,10 @@ class HeldOut:
         """Return the simplest model that the best does not beat by two standard errors of the difference.
 
         Where that counts all annotators alike although they differ too much for it, it is the simplest of the models
-        of annotators with a lower loss.
+        of annotators with a lower loss; where they do not err independently, it is FamilyBT.
         """
+        if self.by_tastes:
+            return "FamilyBT"
         return self._simplest(self._telling) if self.by_differences else self.simplest
 
     @cached_property

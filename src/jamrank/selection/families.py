@@ -15,10 +15,11 @@ from jamrank.models.base import RankingModel
 from jamrank.models.registry import find_model
 from jamrank.selection.cross_validation import Candidate, HeldOut, hold_out
 
+NOT_INDEPENDENT = "annotators do not err independently"
 # The share of sets with independent annotators for which FamilyBT is tried.
 _FALSE_ALARM = 0.02
 # Two annotators alone do not tell who has a taste of their own.
-_FEWEST_ANNOTATORS, _MOST_ANNOTATORS = 3, 300
+_FEWEST_ANNOTATORS, _MOST_ANNOTATORS = 3, 100
 # Annotators times the cube of the items: with more, FamilyBT takes more than some ten seconds.
 _MOST_WORK = 500_000
 # Held-out losses need fewer draws than intervals.
@@ -39,8 +40,8 @@ def differ_in_taste(votes: Comparisons) -> bool:
     return taste_p_value(said, null.scores_[items], flips[annotators]) <= _FALSE_ALARM
 
 
-def try_families(found: HeldOut, forward: bool) -> tuple[HeldOut, str | None]:
-    """Hold votes out from FamilyBT, too, and return why it is to be chosen, or None if it is not."""
+def try_families(found: HeldOut, forward: bool = False) -> HeldOut:
+    """Hold votes out from FamilyBT, too, and choose it where it finds tastes and its loss is not higher."""
     name, kind = found.choice(), find_model("FamilyBT")
     made: list[RankingModel] = []
 
@@ -52,15 +53,7 @@ def try_families(found: HeldOut, forward: bool) -> tuple[HeldOut, str | None]:
     alone = hold_out(found.votes, found.fold, [candidate], forward=forward)
     both = replace(found, trials={**found.trials, **alone.trials})
     likely = float(np.mean([_own_tastes(model) for model in made]))
-    gap = both.difference("FamilyBT", name)
-    if likely <= _LIKELY or gap.low > 0:
-        return both, None
-    return both, (
-        "FamilyBT: annotators do not err independently, since some share a taste or have their own, and its "
-        f"intervals allow for it; {both.log_loss('FamilyBT').value:.4f} nats per "
-        f"{'later' if forward else 'held-out'} vote, {abs(gap.value):.4f} {'lower' if gap.value < 0 else 'higher'} "
-        f"than {name}."
-    )
+    return replace(both, by_tastes=likely > _LIKELY and not both.difference("FamilyBT", name).low > 0)
 
 
 def _own_tastes(model: RankingModel) -> float:
