@@ -108,6 +108,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
      r"(?:By a quick fit of \S+, )?(?P<share>[\d.]+) % of the decided votes are for the item with the higher score.*",
      holds.agreeing),
     ("orientation open", r"Orientation open: .*", holds.open_sign),
+    ("annotators against each other", r"Annotators vote against each other: (?P<share>[\d.]+) % .*", holds.opposed),
     ("too few for an orientation",
      r"(?P<n>[\d,]+) decided votes? (?:is|are) too few to distinguish them from random votes; .*", holds.few_decided),
     ("planned votes",

@@ -131,6 +131,15 @@ def test_as_many_votes_against_as_for_leave_the_sign_open():
     assert 0.45 < health.measures["votes_with_the_scores"] < 0.56
 
 
+def test_one_inverted_annotator_of_three_is_a_note_and_no_problem():
+    votes = jr.simulate(6, 3, 400, flips=[0.1, 0.1, 0.9], truth="vote", random_state=4).votes
+    health = check(votes)
+    (found,) = about(health, "sign")
+    assert found.level == "note"
+    assert found.sentence.startswith("Annotators vote against each other: ")
+    assert health.settled
+
+
 @pytest.mark.parametrize("flips", [[0.5] * 4])
 def test_coin_tosses_leave_the_sign_open(flips):
     assert not check(simulated(flips).votes).settled

@@ -34,6 +34,12 @@ def sign(examination: Examination) -> CheckResult:
             "assumed that more are right than wrong."
         )
         finding = Finding("note", sentence, "few votes")
+    elif not found.agreed and found.share - 0.5 > 2 * found.se:
+        sentence = (
+            f"Annotators vote against each other: {share} of the votes are right if the larger part of them is; add gold "
+            "pairs (--gold) to confirm the direction of the ranking."
+        )
+        finding = Finding("note", sentence, "sign")
     else:
         sentence = (
             f"Orientation open: as many votes may be wrong as right ({share} are right), so the ranking may be "
