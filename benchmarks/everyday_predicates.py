@@ -423,7 +423,7 @@ def open_sign(m: re.Match[str], c: Context) -> Found:
 
 
 def opposed(m: re.Match[str], c: Context) -> Found:
-    """Some annotator is inverted, and the share of right votes is as claimed, within 10 points."""
+    """Judge whether some annotator is inverted, and the share of right votes is as claimed, within 10 points."""
     flips = [(c.flip(name) or 0.0, votes) for name, votes in c.annotator_votes.items()]
     right = sum(votes * (1 - flip) for flip, votes in flips) / sum(votes for _, votes in flips)
     return all(flip <= 0.5 for flip, _ in flips) or abs(100 * right - float(m["share"])) > 10

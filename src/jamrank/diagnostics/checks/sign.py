@@ -36,8 +36,8 @@ def sign(examination: Examination) -> CheckResult:
         finding = Finding("note", sentence, "few votes")
     elif not found.agreed and found.share - 0.5 > 2 * found.se:
         sentence = (
-            f"Annotators vote against each other: {share} of the votes are right if the larger part of them is; add gold "
-            "pairs (--gold) to confirm the direction of the ranking."
+            f"Annotators vote against each other: {share} of the votes are right if the larger part of them is; add "
+            "gold pairs (--gold) to confirm the direction of the ranking."
         )
         finding = Finding("note", sentence, "sign")
     else:
