@@ -426,7 +426,14 @@ def opposed(m: re.Match[str], c: Context) -> Found:
     """Judge whether some annotator is inverted, and the share of right votes is as claimed, within 10 points."""
     flips = [(c.flip(name) or 0.0, votes) for name, votes in c.annotator_votes.items()]
     right = sum(votes * (1 - flip) for flip, votes in flips) / sum(votes for _, votes in flips)
-    return all(flip <= 0.5 for flip, _ in flips) or abs(100 * right - float(m["share"])) > 10
+    return any(flip > 0.5 for flip, _ in flips) and abs(100 * right - float(m["share"])) <= 10
+
+
+def like_random(m: re.Match[str], c: Context) -> Found:
+    """Judge whether votes are for the truly better item hardly more or less often than by chance."""
+    true = np.array([c.drawn.scores[str(item)] for item in c.votes.items.tolist()])
+    surplus = float((c.wins * np.sign(true[:, None] - true[None, :])).sum())
+    return _number(m["n"]) == c.n_decided and abs(surplus) < 5 * np.sqrt(c.n_decided)
 
 
 def few_decided(m: re.Match[str], c: Context) -> Found:

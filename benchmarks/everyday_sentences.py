@@ -109,6 +109,8 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
      holds.agreeing),
     ("orientation open", r"Orientation open: .*", holds.open_sign),
     ("annotators against each other", r"Annotators vote against each other: (?P<share>[\d.]+) % .*", holds.opposed),
+    ("like random votes",
+     r"The (?P<n>[\d,]+) decided votes cannot be distinguished from random ones: .*", holds.like_random),
     ("too few for an orientation",
      r"(?P<n>[\d,]+) decided votes? (?:is|are) too few to distinguish them from random votes; .*", holds.few_decided),
     ("planned votes",

@@ -142,7 +142,9 @@ def test_one_inverted_annotator_of_three_is_a_note_and_no_problem():
 
 @pytest.mark.parametrize("flips", [[0.5] * 4])
 def test_coin_tosses_leave_the_sign_open(flips):
-    assert not check(simulated(flips).votes).settled
+    health = check(simulated(flips).votes)
+    assert not health.settled
+    assert "cannot be distinguished from random ones" in health.reasons[0]
 
 
 @pytest.mark.parametrize("flips", [[0.1, 0.2, 0.3], [0.15, 0.15, 0.85], [0.1]])

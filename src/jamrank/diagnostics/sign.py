@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import chdtrc
 
+from jamrank.data.comparisons import Comparisons
 from jamrank.linalg.laplacian import potentials
 from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray
@@ -22,6 +23,8 @@ _ENOUGH = 4.0
 _OPPOSED, _NO_CHANCE = 1 / 3, 2.0
 # The share below which votes may as well be random, unless scores fit them better than random votes.
 _RANDOM, _SIGNIFICANT = 0.6, 1e-3
+# Annotators whose votes are compared with random ones: those with the most.
+_MOST_ANNOTATORS = 50
 
 
 @dataclass(frozen=True)
@@ -82,14 +85,26 @@ def orientation_of(result: RankingResult) -> Orientation:
     return replace(found, by_gold=result.votes.gold is not None)
 
 
-def differ_from_random(counts: PairCounts) -> bool:
+def differ_from_random(*counts: PairCounts) -> bool:
     """Tell whether votes fit scores better than random ones: by least squares, and so whatever the flips are.
 
-    Of random votes, the sum of squares that scores explain has a mean of one for each free score.
+    Of random votes, the sum of squares that scores explain has a mean of one for each free score. With the counts of
+    several annotators, each may have scores of their own.
     """
-    flow = (counts.wins - counts.losses) / counts.votes
-    scores, _ = potentials(counts, flow, counts.votes)
-    explained = float((counts.votes * flow * (scores[counts.first] - scores[counts.second])).sum())
-    voted = counts.opponents > 0
-    free = np.count_nonzero(voted) - len(np.unique(counts.component[voted]))
+    explained, free = 0.0, 0
+    for one in counts:
+        flow = (one.wins - one.losses) / one.votes
+        scores, _ = potentials(one, flow, one.votes)
+        explained += float((one.votes * flow * (scores[one.first] - scores[one.second])).sum())
+        voted = one.opponents > 0
+        free += int(np.count_nonzero(voted)) - len(np.unique(one.component[voted]))
     return bool(chdtrc(free, explained) < _SIGNIFICANT)
+
+
+def annotators_differ_from_random(votes: Comparisons) -> bool:
+    """Tell it of the votes of each annotator, also where annotators contradict each other."""
+    most = np.argsort(-votes.annotator_decided, kind="stable")[:_MOST_ANNOTATORS]
+    whose = votes.vote_annotator
+    return differ_from_random(
+        *(PairCounts.decided(votes.only(whose == k)) for k in most if votes.annotator_decided[k] > 0)
+    )

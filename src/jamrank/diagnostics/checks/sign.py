@@ -6,7 +6,7 @@ import numpy as np
 
 from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import CheckResult, Finding
-from jamrank.diagnostics.sign import differ_from_random, orientation_of
+from jamrank.diagnostics.sign import annotators_differ_from_random, differ_from_random, orientation_of
 from jamrank.text import in_percent, many
 from jamrank.typing import FloatArray
 
@@ -40,6 +40,12 @@ def sign(examination: Examination) -> CheckResult:
             "gold pairs (--gold) to confirm the direction of the ranking."
         )
         finding = Finding("note", sentence, "sign")
+    elif found.agreed and not annotators_differ_from_random(examination.votes):
+        sentence = (
+            f"The {many(examination.n_decided, 'decided vote')} cannot be distinguished from random ones: items may "
+            "be nearly equal, or annotators may guess."
+        )
+        finding = Finding("problem", sentence, "sign")
     else:
         sentence = (
             f"Orientation open: as many votes may be wrong as right ({share} are right), so the ranking may be "
