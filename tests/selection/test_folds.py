@@ -91,19 +91,20 @@ def test_what_belongs_together_stays_together():
         assert np.bincount(fold).min() > 0.15 * len(fold)
 
 
-def coin_tosses(seed: int) -> jr.Comparisons:
+def coin_tosses(seed: int, n_annotators: int = 5) -> jr.Comparisons:
     """Return votes of which nothing can be predicted, many of them by the same annotator on the same pair."""
     rng = np.random.default_rng(seed)
     left = rng.integers(10, size=400)
     right = (left + 1 + rng.integers(9, size=400)) % 10
-    return jr.Comparisons.from_arrays(left, right, rng.integers(5, size=400), rng.integers(2, size=400))
+    return jr.Comparisons.from_arrays(left, right, rng.integers(n_annotators, size=400), rng.integers(2, size=400))
 
 
-def test_no_model_predicts_coin_tosses():
+@pytest.mark.parametrize("n_annotators", [1, 5])
+def test_no_model_predicts_coin_tosses(n_annotators):
     candidates = [Candidate("JAM", jr.JAM), Candidate("CrowdBT", lambda: jr.CrowdBT(flips="joint"))]
     losses: dict[str, list[float]] = {one.name: [] for one in candidates}
     for seed in range(12):
-        votes, fold = assign_folds(coin_tosses(seed), 5, "vote")
+        votes, fold = assign_folds(coin_tosses(seed, n_annotators), 5, "vote")
         held_out = hold_out(votes, fold, candidates)
         for name, known in losses.items():
             known.append(held_out.log_loss(name).value)
@@ -111,19 +112,27 @@ def test_no_model_predicts_coin_tosses():
         assert np.mean(known) > np.log(2)
 
 
-def test_repeated_votes_are_distributed_whatever_they_say():
+def test_repeated_votes_are_held_out_together():
     votes = coin_tosses(1)
     dealt, fold = assign_folds(votes, 5, "vote")
+    assert dealt is votes
+    unit = votes.vote_pair.astype(np.int64) * votes.n_annotators + votes.vote_annotator
+    assert all(len(set(fold[unit == one])) == 1 for one in np.unique(unit))
+
+
+def test_without_annotators_repeated_votes_are_distributed_whatever_they_say():
+    rng = np.random.default_rng(0)
+    left, right = np.triu_indices(40, 1)
+    votes = jr.Comparisons.from_arrays(
+        np.repeat(left, 2), np.repeat(right, 2), ["all"] * (2 * len(left)), rng.integers(0, 2, 2 * len(left))
+    )
+    dealt, fold = assign_folds(votes, 5, "vote")
     assert dealt.n_votes == votes.n_votes
-    unit = dealt.vote_pair.astype(np.int64) * dealt.n_annotators + dealt.vote_annotator
-    for one in np.unique(unit):
-        count = np.bincount(fold[unit == one], dealt.vote_weight[unit == one], 5)
-        assert count.max() - count.min() <= 1
+    for pair in range(dealt.n_pairs):
+        assert np.bincount(fold[dealt.vote_pair == pair], dealt.vote_weight[dealt.vote_pair == pair]).max() == 1
     # Of two votes in different folds, half say the same.
-    two = [one for one in np.unique(unit) if dealt.vote_weight[unit == one].sum() == 2]
-    same = np.mean([len(set(dealt.vote_result[unit == one])) == 1 for one in two])
-    assert 0.3 < same < 0.7
-    assert all(len(set(fold[unit == one])) == 2 for one in two)
+    same = [len(set(dealt.vote_result[dealt.vote_pair == pair])) == 1 for pair in range(dealt.n_pairs)]
+    assert 0.4 < np.mean(same) < 0.6
 
 
 def test_single_votes_of_many_annotators_are_in_random_folds():

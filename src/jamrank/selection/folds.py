@@ -15,6 +15,8 @@ from jamrank.typing import FloatArray, HashArray, IntArray
 SPLITS = ("vote", "pair")
 
 _REPAIRS = 50
+# With fewer for each fold, what one annotator says of a pair is not held out together.
+_ENOUGH_UNITS = 20
 # How many votes are put in random order at most.
 _MOST_DRAWN = 20_000_000
 
@@ -22,9 +24,9 @@ _MOST_DRAWN = 20_000_000
 def assign_folds(votes: Comparisons, n_folds: int, by: str) -> tuple[Comparisons, IntArray]:
     """Return the votes with weights expanded, and the fold of each.
 
-    By vote, a folded vote of weight ``w`` is ``w`` votes. The votes of one annotator on a pair are distributed evenly
-    over the folds, whatever they say: if each outcome were, the other folds would betray those that are held out. By
-    pair nothing is expanded.
+    By vote, those of one annotator on a pair stay together. Where that leaves too few units, or no annotators are
+    named, a folded vote of weight ``w`` is ``w`` votes, and those on a pair are distributed evenly over the folds,
+    whatever they say: if each outcome were, the other folds would betray those that are held out.
 
     Returns votes (one entry for each folded vote and fold in which it has a share), fold (of each entry).
     """
@@ -36,7 +38,8 @@ def assign_folds(votes: Comparisons, n_folds: int, by: str) -> tuple[Comparisons
     whole, part = np.divmod(np.where(votes.vote_soft, 0.0, weight), 1.0)
     part = np.where(votes.vote_soft, weight, part)
     unit = _units(votes, by)
-    if not (np.bincount(unit, whole) >= 2).any():
+    together = votes.n_annotators > 1 and int(unit.max(initial=-1)) + 1 >= _ENOUGH_UNITS * n_folds
+    if together or not (np.bincount(unit, whole) >= 2).any():
         return votes, fold
     share = _shares(votes, unit, fold, whole.astype(np.int64), n_folds).astype(np.float64)
     share[np.arange(len(fold)), fold] += part
