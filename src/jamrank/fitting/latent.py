@@ -36,6 +36,7 @@ from jamrank.fitting.separation import warn_of_loose_items
 from jamrank.fitting.settings import FitSettings
 from jamrank.fitting.shrinkage import is_crowd, shrink
 from jamrank.fitting.solution import EngineSource, NoiseState, ScorerState, Solution
+from jamrank.fitting.starts import Start, best_maximum
 from jamrank.fitting.tie_use import NO_TIES, TieUse, resolve_ties
 from jamrank.fitting.warm_start import warm_start
 from jamrank.io.out_of_core.parted import Votes
@@ -47,8 +48,6 @@ from jamrank.typing import FloatArray
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
 
-# Only small data have a second optimum; on large data a second run would only take time.
-_FEW_ROWS, _FURTHER = 2000, 4.0
 _FIRST_VARIANCE = 3.0
 _UNDECIDED = "no decided vote", "a ranking needs votes that prefer one item to another"
 
@@ -301,10 +300,11 @@ class LatentFitter:
         """
         best: Fit | None = None
         for begin in self._starts(problem, start):
-            fit = self._settle_sign(problem, self._try_rescaled_start(problem, self.run(problem, begin())))
+            fit = self._settle_sign(problem, self.run(problem, begin()))
             if best is None or fit.objectives[-1] > best.objectives[-1]:
                 best = fit
         assert best is not None
+        best = self._best_maximum(problem, best)
         self.warn_unless(best.converged, _why(best, self.settings.max_iter))
         return best
 
@@ -330,14 +330,13 @@ class LatentFitter:
             return other
         return fit
 
-    def _try_rescaled_start(self, problem: Problem, fit: Fit) -> Fit:
-        """Return a better optimum with larger scores and flips, or smaller ones, as may exist with few votes."""
-        point = fit.point
-        if problem.engine.n_rows > _FEW_ROWS or not len(point.params):
-            return fit
-        other = self.run(problem, problem.evaluate(_FURTHER * point.theta, point.params))
-        better = other.objectives[-1] - fit.objectives[-1] > 1e-6
-        return other if better and other.converged else fit
+    def _best_maximum(self, problem: Problem, fit: Fit) -> Fit:
+        """Return the fit, or a higher maximum, as may exist with few votes."""
+
+        def climb(start: Start) -> Fit:
+            return self._settle_sign(problem, self.run(problem, problem.evaluate(*start)))
+
+        return best_maximum(problem, fit, self.votes.annotator_decided, climb)
 
     def run(self, problem: Problem, start: Point) -> Fit:
         """Run the loop."""
