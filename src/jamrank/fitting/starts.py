@@ -75,4 +75,4 @@ def _heaviest(problem: Problem, point: Point, votes: FloatArray) -> IntArray:
     if votes[last] != votes[next_] or rates[last] != rates[next_]:
         return order[:_MOST_INVERTED]
     alike = (votes == votes[last]) & (rates == rates[last])
-    return order[:_MOST_INVERTED][~alike[order[:_MOST_INVERTED]]]
+    return np.asarray([k for k in order[:_MOST_INVERTED] if not alike[k]], dtype=np.intp)
