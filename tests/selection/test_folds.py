@@ -10,7 +10,8 @@ import jamrank as jr
 from jamrank.data.color_refinement import decided
 from jamrank.io.out_of_core import sampling
 from jamrank.io.out_of_core.sampling import sample_pairs, sample_parts
-from jamrank.selection.folds import SPLITS, split
+from jamrank.selection.cross_validation import Candidate, hold_out
+from jamrank.selection.folds import SPLITS, assign_folds, split
 
 
 def written(seed: int = 0, n_votes: int = 400, ties: float = 0.1) -> pl.DataFrame:
@@ -88,6 +89,59 @@ def test_what_belongs_together_stays_together():
     assert len(set(vote[votes.vote_start[0] : votes.vote_start[1]])) >= 1
     for fold in (pair, vote):
         assert np.bincount(fold).min() > 0.15 * len(fold)
+
+
+def coin_tosses(seed: int, n_annotators: int = 5) -> jr.Comparisons:
+    """Return votes of which nothing can be predicted, many of them by the same annotator on the same pair."""
+    rng = np.random.default_rng(seed)
+    left = rng.integers(10, size=400)
+    right = (left + 1 + rng.integers(9, size=400)) % 10
+    return jr.Comparisons.from_arrays(left, right, rng.integers(n_annotators, size=400), rng.integers(2, size=400))
+
+
+@pytest.mark.parametrize("n_annotators", [1, 5])
+def test_no_model_predicts_coin_tosses(n_annotators):
+    candidates = [Candidate("JAM", jr.JAM), Candidate("CrowdBT", lambda: jr.CrowdBT(flips="joint"))]
+    losses: dict[str, list[float]] = {one.name: [] for one in candidates}
+    for seed in range(12):
+        votes, fold = assign_folds(coin_tosses(seed, n_annotators), 5, "vote")
+        held_out = hold_out(votes, fold, candidates)
+        for name, known in losses.items():
+            known.append(held_out.log_loss(name).value)
+    for known in losses.values():
+        assert np.mean(known) > np.log(2)
+
+
+def test_repeated_votes_are_held_out_together():
+    votes = coin_tosses(1)
+    dealt, fold = assign_folds(votes, 5, "vote")
+    assert dealt is votes
+    unit = votes.vote_pair.astype(np.int64) * votes.n_annotators + votes.vote_annotator
+    assert all(len(set(fold[unit == one])) == 1 for one in np.unique(unit))
+
+
+def test_without_annotators_repeated_votes_are_distributed_whatever_they_say():
+    rng = np.random.default_rng(0)
+    left, right = np.triu_indices(40, 1)
+    votes = jr.Comparisons.from_arrays(
+        np.repeat(left, 2), np.repeat(right, 2), ["all"] * (2 * len(left)), rng.integers(0, 2, 2 * len(left))
+    )
+    dealt, fold = assign_folds(votes, 5, "vote")
+    assert dealt.n_votes == votes.n_votes
+    for pair in range(dealt.n_pairs):
+        assert np.bincount(fold[dealt.vote_pair == pair], dealt.vote_weight[dealt.vote_pair == pair]).max() == 1
+    # Of two votes in different folds, half say the same.
+    same = [len(set(dealt.vote_result[dealt.vote_pair == pair])) == 1 for pair in range(dealt.n_pairs)]
+    assert 0.4 < np.mean(same) < 0.6
+
+
+def test_single_votes_of_many_annotators_are_in_random_folds():
+    # 600 people with one vote each on the same two items: their votes are of two kinds.
+    result = np.arange(600) % 3 > 0
+    votes = jr.Comparisons.from_arrays(["a"] * 600, ["b"] * 600, np.arange(600), result)
+    dealt, fold = assign_folds(votes, 5, "vote")
+    count = np.bincount(fold, dealt.vote_result == dealt.vote_result[0], 5)
+    assert count.std() > 1
 
 
 @pytest.mark.parametrize("by", SPLITS)
