@@ -52,16 +52,17 @@ def further_starts(problem: Problem, point: Point, votes: FloatArray) -> Iterato
     if problem.engine.n_rows > _FEW_ROWS or not len(point.params):
         return
     yield _FURTHER * point.theta, point.params
-    if float(votes.sum()) > _FEW_VOTES or problem.loss != "logistic":
+    has_annotators = problem.noise.with_trust(np.ones(len(votes))) is not None
+    if not has_annotators or float(votes.sum()) > _FEW_VOTES or problem.loss != "logistic":
         return
     yield -point.theta, problem.start()[1]
     for annotator in _heaviest(problem, point, votes):
         trust = np.ones(len(votes))
         trust[annotator] = -1.0
         params = problem.noise.with_trust(trust)
-        if params is not None:
-            at = problem.evaluate(np.zeros_like(point.theta), params)
-            yield problem.step(at)[0], params
+        assert params is not None
+        at = problem.evaluate(np.zeros_like(point.theta), params)
+        yield problem.step(at)[0], params
 
 
 def _heaviest(problem: Problem, point: Point, votes: FloatArray) -> IntArray:
