@@ -15,7 +15,7 @@ from jamrank.typing import FloatArray, IntArray
 Start = tuple[FloatArray, FloatArray]
 
 # Only small data have a second maximum; on large data further runs would only take time.
-_FEW_ROWS, _FEW_VOTES = 2000, 500
+_FEW_ROWS, _FEW_VOTES = 2000, 200
 _FURTHER = 4.0
 # At most so many annotators are inverted in turn, those with the most votes.
 _MOST_INVERTED = 4
