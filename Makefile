@@ -73,7 +73,8 @@ benchmark-encoding: $(RIVALS)/jamrank
 benchmark-profile: $(RIVALS)/jamrank
 	$(RIVALS)/bin/python -m benchmarks.profile
 
-# Whether the default is right on everyday jobs, some hours (QUICK=1: two minutes): benchmarks/everyday.md and .json.
+# Whether the default is right on everyday jobs, up to six hours, resumed where it stopped (QUICK=1: two minutes):
+# benchmarks/everyday.md and .json.
 benchmark-everyday: $(RIVALS)/jamrank $(RIVALS)/rivals
 	$(RIVALS)/bin/python -m benchmarks.everyday $(if $(QUICK),--quick)
 

@@ -16,18 +16,14 @@ import json
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import numpy as np
 
 import jamrank as jr
-from benchmarks import machine, report
+from benchmarks import machine, report, stored
 from jamrank.simulation import Simulation, Tastes
 
 SEED, SETS, QUICK_SETS = 40_000, 200, 1
@@ -81,13 +77,9 @@ LINES = [
 COPIES = [(2, 5), (3, 5), (3, 8), (4, 8), (5, 8)]
 
 
-commit = cache(machine.commit)
-
-
 def measure(name: str, seed: int) -> dict[str, Any]:
-    """Measure one set, and say with which commit."""
-    own = measure_copies(name, seed) if name.startswith("copies") else measure_line(name, seed)
-    return {"line": name, "seed": seed, "commit": commit()} | own
+    """Measure one set."""
+    return measure_copies(name, seed) if name.startswith("copies") else measure_line(name, seed)
 
 
 def measure_line(name: str, seed: int) -> dict[str, Any]:
@@ -166,51 +158,21 @@ def measure_copies(name: str, seed: int) -> dict[str, Any]:
 
 def run(
     measure: Callable[[str, int], dict[str, Any]],
-    cases: list[tuple[str, int]],
+    cases: list[stored.Case],
     done: Path | None,
     jobs: int,
     minutes: float,
     known: Iterable[dict[str, Any]] = (),
 ) -> list[dict[str, Any]]:
     """Measure what is not done yet, for so long; return all that is known of the cases."""
-    lines = done.read_text().splitlines() if done is not None and done.exists() else []
-    found = {(one["line"], one["seed"]): one for one in [*known, *map(json.loads, lines)]}
-    todo, end = [case for case in cases if case not in found], monotonic() + 60 * minutes
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        for begin in range(0, len(todo), 4 * jobs):
-            if monotonic() > end:
-                break
-            chunk = todo[begin : begin + 4 * jobs]
-            for case, one in zip(chunk, pool.map(measure, *zip(*chunk, strict=True)), strict=True):
-                found[case] = one
-                if done is not None:
-                    done.parent.mkdir(exist_ok=True)
-                    with done.open("a") as kept:
-                        kept.write(json.dumps(one) + "\n")
-            report.say(f"{min(begin + len(chunk), len(todo))} of {len(todo)} sets\n")
+
+    def following(sets: list[dict[str, Any]]) -> list[stored.Case]:
+        seen = {(one["line"], one["seed"]) for one in sets}
+        return [case for case in cases if case not in seen][: 4 * jobs]
+
+    sets = stored.run(measure, following, "line", done, jobs, minutes, known)
+    found = {(one["line"], one["seed"]): one for one in sets}
     return [found[case] for case in cases if case in found]
-
-
-def packed(sets: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return sets with the same line, commit and figures as one table each."""
-    tables: dict[tuple[str, ...], list[list[float]]] = {}
-    for one in sets:
-        names = tuple(name for name in one if name not in ("line", "commit"))
-        values = [one[name] if name == "seed" else float(f"{one[name]:.4g}") for name in names]
-        tables.setdefault((one["line"], one["commit"], *names), []).append(values)
-    return [
-        {"line": line, "commit": commit, "names": names, "sets": rows}
-        for (line, commit, *names), rows in tables.items()
-    ]
-
-
-def unpacked(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the sets of tables."""
-    return [
-        {"line": one["line"], "commit": one["commit"], **dict(zip(one["names"], values, strict=True))}
-        for one in tables
-        for values in one["sets"]
-    ]
 
 
 def summary(line: Line, sets: list[dict[str, Any]]) -> dict[str, Any]:
@@ -315,7 +277,7 @@ def main() -> None:
     # All lines side by side: a run that is stopped has some sets of each.
     cases = [(name, seed) for seed in range(sets) for name in [*(line.name for line in lines), *names]]
     kept = given.out / "alike_sets.json"
-    known = unpacked(json.loads(kept.read_text())) if kept.exists() and not given.quick else []
+    known = stored.unpacked(json.loads(kept.read_text()), "line") if kept.exists() and not given.quick else []
     found = run(measure, cases, None if given.quick else DONE, given.jobs, given.minutes, known)
     rows = [summary(line, found) for line in lines]
     copies = []
@@ -328,8 +290,7 @@ def main() -> None:
     about = {"seed": str(SEED), **machine.about(machine.commit())}
     about["commit"] = ", ".join(f"{name} ({count} sets)" for name, count in commits.items())
     all_sets = list({(one["line"], one["seed"]): one for one in [*known, *found]}.values())
-    tables = [json.dumps(one, separators=(",", ":")) for one in packed(all_sets)]
-    kept.write_text("[" + ",\n".join(tables) + "]\n")
+    kept.write_text(stored.text(stored.packed(all_sets, "line")))
     report.write(given.out, "alike", text(rows, copies, about), {"rows": rows, "copies": copies, "about": about})
 
 

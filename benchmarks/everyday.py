@@ -1,7 +1,8 @@
 """Whether the default is right on everyday jobs: `jamrank fit` beside the model that generated the votes and evalica.
 
 Every set is drawn from a seed, written to a file and read back as a user would. Sets that are done are kept in
-build/everyday.jsonl; a run that was stopped goes on from there. Delete that file to begin anew.
+build/everyday.jsonl and everyday_sets.json; a run that was stopped goes on from there, and ``--minutes 0`` writes the
+page of what there is. Delete both files to begin anew.
 """
 
 from __future__ import annotations
@@ -15,16 +16,14 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 import json
 import tempfile
 import warnings
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from collections.abc import Iterable
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import numpy as np
 
 import jamrank as jr
-from benchmarks import everyday_real, machine, report
+from benchmarks import everyday_real, machine, report, stored
 from benchmarks.everyday_jobs import JOBS, Drawn
 from benchmarks.everyday_predicates import Context, order_share
 from benchmarks.everyday_report import enough, sentence_rows, summary, text
@@ -50,15 +49,13 @@ def measure(name: str, seed: int) -> dict[str, Any]:
             votes = jr.read_comparisons(path)
             default = jr.Auto(n_jobs=1).fit(votes)
         except jr.errors.JamrankError as error:
-            return {"job": name, "seed": seed, "refused": str(error).replace(str(folder), "")}
+            return {"refused": str(error).replace(str(folder), "")}
         oracle = drawn.oracle.fit(votes)
         context = Context(drawn, votes, default, oracle, Analysis(default.result_, votes))
         sentences = judged(context)
     ours, best = _ranking(default, votes, drawn), _ranking(oracle, votes, drawn)
     rival = _bradley_terry(votes)
     return {
-        "job": name,
-        "seed": seed,
         "items": len(drawn.scores),
         "model": default.chosen_,
         "order": ours["order"],
@@ -152,33 +149,57 @@ def _win_rates(model: Any, votes: jr.Comparisons) -> float:
     return float(((gap * (score[one] - score[other]) >= 0) | (np.abs(gap) < reach)).mean())
 
 
-def run(names: list[str], most: int, done: Path | None, jobs: int, minutes: float) -> list[dict[str, Any]]:
+def run(
+    names: list[str],
+    most: int,
+    done: Path | None,
+    jobs: int,
+    minutes: float,
+    known: Iterable[dict[str, Any]] = (),
+) -> list[dict[str, Any]]:
     """Measure sets of each job until its standard errors are small, for so long; return all that is known."""
-    lines = done.read_text().splitlines() if done is not None and done.exists() else []
-    found = {(one["job"], one["seed"]): one for one in map(json.loads, lines)}
-    end = monotonic() + 60 * minutes
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        while monotonic() < end:
-            chunk = [case for name in names for case in _next(name, most, list(found.values()))]
-            if not chunk:
-                break
-            for case, one in zip(chunk, pool.map(measure, *zip(*chunk, strict=True)), strict=True):
-                found[case] = {**one, "commit": machine.commit()}
-                if done is not None:
-                    done.parent.mkdir(exist_ok=True)
-                    with done.open("a") as kept:
-                        kept.write(json.dumps(found[case]) + "\n")
-            report.say(f"{len(found):,} sets, {len(chunk)} in the last round\n")
-    return [one for one in found.values() if one["job"] in names]
+
+    def following(sets: list[dict[str, Any]]) -> list[stored.Case]:
+        return [case for name in names for case in _next(name, most, sets)]
+
+    return stored.run(measure, following, "job", done, jobs, minutes, known)
 
 
-def _next(name: str, most: int, found: list[dict[str, Any]]) -> list[tuple[str, int]]:
+def _next(name: str, most: int, found: list[dict[str, Any]]) -> list[stored.Case]:
     """Return the next sets of a job; all jobs go side by side, so that a run that is stopped has some of each."""
     own = [one for one in found if one["job"] == name]
     if len(own) >= most or enough(own):
         return []
     known = {one["seed"] for one in own}
     return [(name, seed) for seed in range(most) if seed not in known][:AT_A_TIME]
+
+
+def packed(sets: list[dict[str, Any]]) -> str:
+    """Return sets as JSON: each sentence by the number of its template, alone where it is true."""
+    number: dict[str, int] = {}
+
+    def short(sentence: list[Any]) -> Any:
+        at = number.setdefault(sentence[0], len(number))
+        return [at, *sentence[1:]] if any(sentence[1:]) else at
+
+    by_number = [
+        {**one, "sentences": [short(own) for own in one["sentences"]]} if "sentences" in one else one for one in sets
+    ]
+    return stored.text([{"templates": list(number)}, *stored.packed(by_number, "job")])
+
+
+def unpacked(text: str) -> list[dict[str, Any]]:
+    """Return the sets."""
+    first, *tables = json.loads(text)
+    names = first["templates"]
+
+    def full(sentence: Any) -> list[Any]:
+        return [names[sentence], 0.0, 0.0] if isinstance(sentence, int) else [names[sentence[0]], *sentence[1:]]
+
+    sets = stored.unpacked(tables, "job")
+    return [
+        {**one, "sentences": [full(own) for own in one["sentences"]]} if "sentences" in one else one for one in sets
+    ]
 
 
 def main() -> None:
@@ -191,7 +212,11 @@ def main() -> None:
     given = report.arguments(asked)
     jobs = [job for job in JOBS if not (given.quick and job.slow) and given.only in job.name]
     most = min(QUICK_SETS, given.sets) if given.quick else given.sets
-    found = run([job.name for job in jobs], most, None if given.quick else DONE, given.jobs, given.minutes)
+    kept, names = given.out / "everyday_sets.json", [job.name for job in jobs]
+    known = unpacked(kept.read_text()) if kept.exists() and not given.quick else []
+    every = run(names, most, None if given.quick else DONE, given.jobs, given.minutes, known)
+    kept.write_text(packed(every))
+    found = [one for one in every if one["job"] in names]
     real = [] if given.no_real else everyday_real.run(["llmfao, GPT-4"] if given.quick else [*everyday_real.SESSIONS])
     rows = [summary(job.name, found) for job in jobs]
     sentences = sentence_rows(found)

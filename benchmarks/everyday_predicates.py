@@ -460,7 +460,7 @@ def planned(m: re.Match[str], c: Context) -> Found:
     gap = np.abs(true[first] - true[second])
     times = 1 + _number(m["more"]) / c.n_decided
     reached = float(ndtr(gap / np.sqrt((variance[first] + variance[second]) / times)).mean())
-    return float(abs(reached - 0.95) > 0.04), 0.05
+    return float(abs(100 * reached - float(m["target"])) > 4), 0.05
 
 
 def ties(m: re.Match[str], c: Context) -> Found:

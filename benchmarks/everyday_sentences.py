@@ -114,8 +114,8 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     ("too few for an orientation",
      r"(?P<n>[\d,]+) decided votes? (?:is|are) too few to distinguish them from random votes; .*", holds.few_decided),
     ("planned votes",
-     r"By .*?, about (?P<share>[\d.]+) % of all pairs of items are in the right order(?:, which meets the target \(95 %\)"
-     r"|(?P<never>; 95 % cannot be reached with votes like these)|; 95 % needs about (?P<more>[\d,]+) more votes like "
+     r"By .*?, about (?P<share>[\d.]+) % of all pairs of items are in the right order(?:, which meets the target \([\d.]+ %\)"
+     r"|(?P<never>; [\d.]+ % cannot be reached with votes like these)|; (?P<target>[\d.]+) % needs about (?P<more>[\d,]+) more votes like "
      r"these(?:, on new pairs or under new questions|, on new pairs|, under new questions)?)?\.", holds.planned),
     ("planned votes, correlated", r"By .*right order.* This assumes independent errors; here they are correlated, .*", holds.correlated),
     ("ties", r"(?P<n>[\d,]+) votes? \([\d.]+ %\) (?:is a tie|are ties); .*", holds.ties),

@@ -2,12 +2,17 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import click
 import numpy as np
 import pytest
 from scipy.special import ndtr
 
 import jamrank as jr
+from jamrank.cli import main
+from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.planning import expected_accuracy, more_votes
+from jamrank.diagnostics.target import TARGET_ERROR
+from jamrank.studio.study import Study
 
 
 def test_nothing_known_is_a_coin_toss_and_certainty_is_certain():
@@ -80,3 +85,12 @@ def test_new_pairs_and_questions_are_advised_only_where_there_are_some():
     assert "new" not in sentence and "more votes" not in sentence
     drawn = jr.simulate(n_items=20, n_annotators=4, n_votes=100, truth="pair", random_state=0).votes
     assert plan_of(drawn, model=jr.JAM().fit(drawn)).endswith("more votes like these, on new pairs.")
+
+
+def test_check_next_plan_and_studio_have_one_default_target():
+    context = click.Context(main)
+    commands = [main.get_command(context, name) for name in ("check", "next", "plan")]
+    defaults = [option.default for one in commands for option in one.params if option.name == "target"]
+    drawn = jr.simulate(n_items=5, n_annotators=2, n_votes=40, random_state=0).votes
+    chosen = [Examination(drawn).target, 1 - jr.Chooser(drawn).target, 1 - Study().target]
+    assert [defaults[0], 1 - defaults[1], 1 - defaults[2], *chosen] == [1 - TARGET_ERROR] * 6

@@ -19,6 +19,7 @@ from jamrank.acquisition.records import Assignment, Status
 from jamrank.acquisition.stopping import assess
 from jamrank.acquisition.strategies import STRATEGIES
 from jamrank.acquisition.view import View, candidate_pairs
+from jamrank.diagnostics.target import TARGET_ERROR
 from jamrank.errors import ParameterError
 from jamrank.typing import IntArray
 
@@ -58,7 +59,7 @@ class Chooser:
         Share of assignments that are easy pairs, against fatigue and as attention checks.
     random_state : int, Generator or None
     target : float
-        The error at which the goal is reached.
+        The error at which the goal is reached; by default the one for which :func:`check` plans votes.
     budget : float, optional
         Budget, in the unit of ``costs``.
     explore : float
@@ -91,7 +92,7 @@ class Chooser:
         easy_share: float = 0.0,
         random_state: Any = None,
         *,
-        target: float = 0.1,
+        target: float = TARGET_ERROR,
         budget: float | None = None,
         explore: float = 0.1,
         share_cap: float = 2.0,

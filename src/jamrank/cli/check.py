@@ -9,6 +9,7 @@ import click
 from jamrank.cli.files import VotesRequest, report_readings, votes_options
 from jamrank.cli.messages import print_json
 from jamrank.cli.types import FINITE
+from jamrank.diagnostics.target import TARGET
 from jamrank.text import in_percent
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ _MEASURES = {
     epilog="""\b
 Examples:
   jamrank check votes.csv
-  jamrank check votes.csv --target 0.9
+  jamrank check votes.csv --target 0.95
   jamrank check votes.csv --json | jq .reasons
   jamrank check monday.csv tuesday.jsonl.gz
   jamrank check votes.csv --quiet && jamrank fit votes.csv
@@ -72,7 +73,7 @@ determined; 2 if the file cannot be used."""
 @click.option(
     "--target",
     type=FINITE,
-    default=0.95,
+    default=TARGET,
     show_default=True,
     help="Share of pairs in the right order for which the number of votes is estimated.",
 )

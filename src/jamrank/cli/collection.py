@@ -10,6 +10,7 @@ import click
 
 from jamrank.cli.files import VotesRequest, report_readings, votes_options
 from jamrank.cli.types import FINITE, SEED
+from jamrank.diagnostics.target import TARGET_ERROR
 from jamrank.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class CollectionRequest(VotesRequest):
     k: int | None = None
     threshold: str | None = None
     strategy: str = "information"
-    target: float = 0.1
+    target: float = TARGET_ERROR
     budget: float | None = None
     easy_share: float = 0.0
     repeats: bool = False
@@ -63,7 +64,7 @@ def collection_options(command: Command) -> Command:
         click.option(
             "--target",
             type=FINITE,
-            default=0.1,
+            default=TARGET_ERROR,
             show_default=True,
             help="Expected error at which the goal is reached.",
         ),

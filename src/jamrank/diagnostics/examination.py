@@ -13,6 +13,7 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.diagnostics.consistency import SelfConsistency, self_consistency
 from jamrank.diagnostics.graph import components
 from jamrank.diagnostics.sides import Sides, sides
+from jamrank.diagnostics.target import TARGET
 from jamrank.errors import InputError, JamrankWarning
 from jamrank.models import JAM, BradleyTerry, CrowdBT, RankingModel
 from jamrank.rows import PairCounts
@@ -37,7 +38,7 @@ class Examination:
     target: Share of the pairs of items in the right order to plan votes for.
     """
 
-    def __init__(self, votes: Comparisons, result: RankingResult | None = None, target: float = 0.95) -> None:
+    def __init__(self, votes: Comparisons, result: RankingResult | None = None, target: float = TARGET) -> None:
         self.votes, self.target = votes, target
         self.quick = result is None
         self._given = result

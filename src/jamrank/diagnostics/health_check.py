@@ -8,6 +8,7 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import LEVELS, Finding, Health
 from jamrank.diagnostics.registry import CHECKS
+from jamrank.diagnostics.target import TARGET
 from jamrank.errors import ParameterError
 from jamrank.inference.result import RankingResult
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from jamrank.models import RankingModel
 
 
-def check(votes: Comparisons, model: RankingModel | RankingResult | None = None, *, target: float = 0.95) -> Health:
+def check(votes: Comparisons, model: RankingModel | RankingResult | None = None, *, target: float = TARGET) -> Health:
     """Check votes for problems and risks.
 
     Parameters
@@ -26,7 +27,8 @@ def check(votes: Comparisons, model: RankingModel | RankingResult | None = None,
         A model fitted to these votes, or its result. It provides the direction of the ranking and the expected
         accuracy; without it, a quick fit without features does.
     target : float
-        Share of the pairs of items in the right order to plan votes for.
+        Share of the pairs of items in the right order to plan votes for; by default .9, as in :class:`Chooser`, whose
+        target is an error of .1.
 
     Returns
     -------

@@ -14,13 +14,12 @@ from jamrank.engines import Choice, Engine
 from jamrank.errors import (
     GradesIgnoredWarning,
     InputError,
-    NotConvergedWarning,
-    TiesExcludedWarning,
     warn,
 )
 from jamrank.fitting.disagreement import disagreement
 from jamrank.fitting.em import Fit, Point, Problem, run
 from jamrank.fitting.feature_scorers import Featured, choose_kernel, resolve_scorer
+from jamrank.fitting.fit_warnings import UNDECIDED, has_grades, warn_of_ties, warn_unless, why_unconverged
 from jamrank.fitting.latent_fit import LatentFit
 from jamrank.fitting.marginal_flips import (
     MANY_ROWS,
@@ -36,21 +35,18 @@ from jamrank.fitting.separation import warn_of_loose_items
 from jamrank.fitting.settings import FitSettings
 from jamrank.fitting.shrinkage import is_crowd, shrink
 from jamrank.fitting.solution import EngineSource, NoiseState, ScorerState, Solution
-from jamrank.fitting.tie_use import NO_TIES, TieUse, resolve_ties
+from jamrank.fitting.starts import Start, best_maximum
+from jamrank.fitting.tie_use import resolve_ties
 from jamrank.fitting.warm_start import warm_start
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.noise import Flip, Noise
 from jamrank.scorers import SCORERS, Features, LinearScorer, SumScorer, align_features
-from jamrank.text import many
 from jamrank.typing import FloatArray
 
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
 
-# Only small data have a second optimum; on large data a second run would only take time.
-_FEW_ROWS, _FURTHER = 2000, 4.0
 _FIRST_VARIANCE = 3.0
-_UNDECIDED = "no decided vote", "a ranking needs votes that prefer one item to another"
 
 
 @dataclass(frozen=True)
@@ -101,7 +97,7 @@ class LatentFitter:
             self.source = self.engine_source()
             engine = self.source.engine
             if not engine.n_rows:
-                raise InputError(*_UNDECIDED)
+                raise InputError(*UNDECIDED)
             self.noise_state = NoiseState(settings.noise, self.prior, self.ties)
             noise = self.noise_state.build(engine)
             if matrix is not None:
@@ -165,7 +161,7 @@ class LatentFitter:
         if prior is not None and crowd and self.settings.flips != "joint":
             shrunk = shrink(noise_state, final, fit, self.settings.max_iter, self.settings.tol)
             final, fit, noise_state = shrunk.problem, shrunk.fit, shrunk.noise
-            self.warn_unless(fit.converged, _why(fit, self.settings.max_iter))
+            self.warn_unless(fit.converged, why_unconverged(fit, self.settings.max_iter))
         scores = fit.point.scores - fit.point.scores.mean()
         return Outcome(final, fit, own, noise_state, (own, final, fit.point), scores)
 
@@ -196,7 +192,8 @@ class LatentFitter:
             if best is None or _better(found, best):
                 best = found
         assert best is not None
-        self.warn_unless(best.fit.converged, _why(best.fit, self.settings.max_iter))
+        best = self._higher_marginal(engine, noise, best, prior)
+        self.warn_unless(best.fit.converged, why_unconverged(best.fit, self.settings.max_iter))
         own, noise_state = ScorerState(self.scorer, score_variance=best.variance), self.noise_state
         if best.flip_votes is not None:
             wrong, right = best.flip_votes
@@ -206,6 +203,15 @@ class LatentFitter:
         fit = replace(best.fit, point=point)
         scores = point.scores - point.scores.mean()
         return Outcome(final, fit, own, noise_state, (own, final, point), scores, marginal=best)
+
+    def _higher_marginal(self, engine: Engine, noise: Flip, found: MarginalFit, prior: Prior) -> MarginalFit:
+        """Return the fit, or one whose objective is higher under the same variances, with variances of its own."""
+        same = replace(found.fit, objectives=[found.fit.point.objective])
+        higher = self._best_maximum(found.problem, same).point
+        if higher is found.fit.point:
+            return found
+        other = self._marginal_run(engine, noise, (higher.theta, higher.params), found.variance, prior)
+        return other if _better(other, found) else found
 
     def _marginal_run(
         self, engine: Engine, noise: Flip, start: tuple[FloatArray, FloatArray], variance: float, prior: Prior
@@ -301,11 +307,12 @@ class LatentFitter:
         """
         best: Fit | None = None
         for begin in self._starts(problem, start):
-            fit = self._settle_sign(problem, self._try_rescaled_start(problem, self.run(problem, begin())))
+            fit = self._settle_sign(problem, self.run(problem, begin()))
             if best is None or fit.objectives[-1] > best.objectives[-1]:
                 best = fit
         assert best is not None
-        self.warn_unless(best.converged, _why(best, self.settings.max_iter))
+        best = self._best_maximum(problem, best)
+        self.warn_unless(best.converged, why_unconverged(best, self.settings.max_iter))
         return best
 
     def begin(self, problem: Problem) -> Point:
@@ -330,14 +337,13 @@ class LatentFitter:
             return other
         return fit
 
-    def _try_rescaled_start(self, problem: Problem, fit: Fit) -> Fit:
-        """Return a better optimum with larger scores and flips, or smaller ones, as may exist with few votes."""
-        point = fit.point
-        if problem.engine.n_rows > _FEW_ROWS or not len(point.params):
-            return fit
-        other = self.run(problem, problem.evaluate(_FURTHER * point.theta, point.params))
-        better = other.objectives[-1] - fit.objectives[-1] > 1e-6
-        return other if better and other.converged else fit
+    def _best_maximum(self, problem: Problem, fit: Fit) -> Fit:
+        """Return the fit, or a higher maximum, as may exist with few votes."""
+
+        def climb(start: Start) -> Fit:
+            return self._settle_sign(problem, self.run(problem, problem.evaluate(*start)))
+
+        return best_maximum(problem, fit, self.votes.annotator_decided, climb)
 
     def run(self, problem: Problem, start: Point) -> Fit:
         """Run the loop."""
@@ -416,34 +422,3 @@ class LatentFitter:
 
 def _better(a: MarginalFit, b: MarginalFit) -> bool:
     return a.fit.objectives[-1] > b.fit.objectives[-1]
-
-
-def warn_unless(converged: bool, model: str, why: str) -> None:
-    """Warn that a model stopped early, unless it converged."""
-    if not converged:
-        warn(f"{model} did not converge: {why}", NotConvergedWarning)
-
-
-def has_grades(votes: Votes) -> bool:
-    """Tell whether votes say by how much an item won."""
-    return isinstance(votes, Comparisons) and votes.n_grades > 1
-
-
-def warn_of_ties(votes: Votes, settings: FitSettings, use: TieUse = NO_TIES) -> None:
-    """Warn how many ties are left out; raise if all votes are ties."""
-    if votes.n_ties and not float(votes.annotator_weight.sum()) > votes.n_ties:
-        raise InputError(*_UNDECIDED)
-    if votes.n_ties and use.mode == "none":
-        counted = many(votes.n_ties, "tie vote")
-        message = f"{counted} left out: {settings.model} does not model ties"
-        if settings.ties == "auto":
-            message = f"{counted} left out: loss='hinge' cannot model ties; ties='half' uses them"
-        elif settings.models_ties:
-            message = f"{counted} left out; {settings.model}(ties='auto') models ties"
-        warn(message, TiesExcludedWarning)
-
-
-def _why(fit: Fit, max_iter: int) -> str:
-    if fit.n_iter >= max_iter:
-        return f"it reached max_iter={max_iter} before tol; raise max_iter"
-    return "the scores diverge, as happens if items only win or only lose; use a prior"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeGuard
+from typing import TypeGuard, cast
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class MarginalFit:
     information: On the logit of each flip, prior included.
     score_information: Of the votes on each score.
     log_likelihood: The approximate log marginal likelihood.
-    noise: With the prior of the flips that was used.
+    problem: Under the variances and the prior of the flips where the fit ended.
     """
 
     fit: Fit
@@ -59,7 +59,12 @@ class MarginalFit:
     information: FloatArray
     score_information: FloatArray
     log_likelihood: float
-    noise: Flip
+    problem: Problem
+
+    @property
+    def noise(self) -> Flip:
+        """The noise with the prior of the flips that was used."""
+        return cast(Flip, self.problem.noise)
 
     @property
     def flip_votes(self) -> tuple[float, float] | None:
@@ -140,8 +145,9 @@ def fit_marginal(
         place = rounds.maximise_evidence(place, probe, _MAX_STEPS if engine.n_rows <= MANY_ROWS else 1)
     if pool:
         place = replace(rounds, estimate=False, pool=True).settle(_with_pooled_prior(place))
-    fit = run(place.state.problem(engine), place.point, max_iter=max_iter, tol=tol, progress=progress)
-    return _finished(fit, place.state, votes, probe)
+    problem = place.state.problem(engine)
+    fit = run(problem, place.point, max_iter=max_iter, tol=tol, progress=progress)
+    return _finished(fit, place.state, problem, votes, probe)
 
 
 @dataclass(frozen=True)
@@ -337,7 +343,7 @@ class _Rate:
         return float(np.clip(old * np.exp(further), _SMALLEST, _LARGEST))
 
 
-def _finished(fit: Fit, state: _State, votes: FloatArray, probe: _Probe | None) -> MarginalFit:
+def _finished(fit: Fit, state: _State, problem: Problem, votes: FloatArray, probe: _Probe | None) -> MarginalFit:
     observed = _observed(fit.point)
     # Contribution of the normal scores to the log-likelihood: one factor per item and vote, one per item.
     by_vote = votes * np.log1p(state.cavity * observed / np.maximum(votes, 1.0))
@@ -349,4 +355,4 @@ def _finished(fit: Fit, state: _State, votes: FloatArray, probe: _Probe | None) 
         information = 1.0 / (1.0 / np.maximum(information, 1e-300) + probe.by_scale**2 / probe.information)
     log_likelihood = point.expectation.value - 0.5 * float((point.theta**2).sum()) / state.prior + constant
     ended = Fit(point, [value + constant for value in fit.objectives], fit.converged)
-    return MarginalFit(ended, state.prior, information, observed, log_likelihood, noise)
+    return MarginalFit(ended, state.prior, information, observed, log_likelihood, problem)

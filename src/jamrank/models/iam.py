@@ -13,7 +13,7 @@ from jamrank.errors import FeatureError
 from jamrank.fitting.disagreement import disagreement
 from jamrank.fitting.em import Problem, run
 from jamrank.fitting.fit_input import FitInput
-from jamrank.fitting.latent import warn_of_ties, warn_unless
+from jamrank.fitting.fit_warnings import warn_of_ties, warn_unless
 from jamrank.fitting.prior import Prior, linear_variance
 from jamrank.fitting.settings import FitSettings
 from jamrank.fitting.spec import Capabilities, ModelSpec

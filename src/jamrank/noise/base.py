@@ -143,6 +143,13 @@ class Noise(ABC):
         """
         return None
 
+    def with_trust(self, trust: FloatArray) -> FloatArray | None:
+        """Return parameters for a start: annotators err rarely (1), at random (0) or nearly always (-1).
+
+        None if it has no parameters of its own for each annotator.
+        """
+        return None
+
     def unidentified_direction(self, params: FloatArray) -> FloatArray | None:
         """Return a direction of the parameters along which the likelihood does not change; None without one."""
         return None

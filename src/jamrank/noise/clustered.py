@@ -40,6 +40,10 @@ class ClusteredFlip(Flip):
         """Return 1: the overall flips determine the orientation."""
         return 1.0
 
+    def with_trust(self, trust: FloatArray) -> FloatArray | None:
+        """Return None: the overall flips are given."""
+        return None
+
 
 def choose_strength(errors: FloatArray, votes: FloatArray, flip: FloatArray) -> float:
     """Estimate how strongly cluster flips are shrunk towards the annotator's overall flip.

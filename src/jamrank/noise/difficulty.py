@@ -150,6 +150,10 @@ class Difficulty(Noise):
         """Return random flips, and the usual deviation."""
         return np.append(self.flip.random(rng), _START)
 
+    def with_trust(self, trust: FloatArray) -> FloatArray | None:
+        """Return the flips of :meth:`Flip.with_trust`, and the usual deviation."""
+        return np.append(np.asarray(self.flip.with_trust(trust)), _START)
+
     def orientation(self, params: FloatArray) -> float:
         """Return the sum over votes of 1 - 2 flip: negative if the votes as a whole point the wrong way."""
         return float((self.flip.votes * (1 - 2 * self.rates(params)[:-1])).sum())

@@ -86,6 +86,10 @@ class Discrimination(Noise):
         """Return discriminations drawn uniformly from 1/2 to 3/2, for a random start."""
         return rng.uniform(0.5, 1.5, len(self.votes))
 
+    def with_trust(self, trust: FloatArray) -> FloatArray | None:
+        """Return the trust as discriminations."""
+        return trust
+
     def orientation(self, params: FloatArray) -> float:
         """Return the sum of the discriminations over votes: negative if most prefer the worse item."""
         return float((self.votes * params).sum())

@@ -18,6 +18,8 @@ _LARGEST_LOGIT = 30.0
 _SURE = 1e-6
 # Mean and variance of the logits of pseudo-annotators: one vote in three is wrong, and flips are widely spread.
 _PSEUDO_LOGIT, _PSEUDO_SPREAD = float(np.log(0.5)), 1.5
+# The logit of not flipping, of an annotator who is trusted at a start.
+_TRUSTED_LOGIT = 2.0
 # So many of them keep estimates of a spread from collapsing where there are few annotators.
 PSEUDO_ANNOTATORS, _SMALLEST = 2.0, 1e-3
 # 1 - 2 flip of an annotator who never errs, nearly.
@@ -141,6 +143,10 @@ class Flip(Noise):
         """Return flips drawn uniformly from 0 to 1/2, for a random start."""
         flips = rng.uniform(0.01, 0.49, len(self.votes))
         return np.log(flips) - np.log1p(-flips)
+
+    def with_trust(self, trust: FloatArray) -> FloatArray | None:
+        """Return logits of flips between -2 and 2."""
+        return -_TRUSTED_LOGIT * trust
 
     def orientation(self, params: FloatArray) -> float:
         """Return the sum over votes of 1 - 2 flip: negative if the votes as a whole point the wrong way."""

@@ -166,6 +166,10 @@ class TwoCoin(Noise):
         """Return flips drawn uniformly from 0 to 1/2, and no bias, for a random start."""
         return np.concatenate([self._flip.random(rng), np.zeros(self.n_annotators)])
 
+    def with_trust(self, trust: FloatArray) -> FloatArray | None:
+        """Return the flips of :meth:`Flip.with_trust`, and no bias."""
+        return np.concatenate([np.asarray(self._flip.with_trust(trust)), np.zeros(self.n_annotators)])
+
     def orientation(self, params: FloatArray) -> float:
         """Return the sum over votes of 1 - 2 flip: negative if the votes as a whole point the wrong way."""
         flips = self.rates(params)[: self.n_annotators]

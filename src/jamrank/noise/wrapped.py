@@ -117,6 +117,11 @@ class WrappedNoise(Noise):
         """Return parameters of the noise for a random start, with the usual further ones."""
         return self.join(self.noise.random(rng), self.initial())
 
+    def with_trust(self, trust: FloatArray) -> FloatArray | None:
+        """Return those of the noise, with the usual further ones."""
+        own = self.noise.with_trust(trust)
+        return None if own is None else self.join(own, self.initial())
+
     def orientation(self, params: FloatArray) -> float:
         """Return the orientation of the decided votes."""
         return self.noise.orientation(self.split(params)[0])

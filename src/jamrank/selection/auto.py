@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.frames import make_frame
 from jamrank.errors import FormatError, NotFittedError, ParameterError
-from jamrank.fitting.latent import has_grades
+from jamrank.fitting.fit_warnings import has_grades
 from jamrank.fitting.spec import Capabilities, ModelSpec
 from jamrank.io.given import VoteSource
 from jamrank.io.out_of_core.parted import Votes

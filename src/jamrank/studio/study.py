@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from jamrank.acquisition.strategies import STRATEGIES
+from jamrank.diagnostics.target import TARGET_ERROR
 from jamrank.errors import InputError
 
 _GOALS = ("ranking", "top-k", "verdicts")
@@ -79,7 +80,7 @@ class Study:
     strategy: str = "information"
     goal: str = "ranking"
     k: int = 0
-    target: float = 0.1
+    target: float = TARGET_ERROR
     budget: float = 0.0
     cost_per_vote: float = 0.0
     lease_minutes: float = 10.0
