@@ -103,7 +103,7 @@ def exponentials(_, items, scores, up_then_down):
 
 
 def walk(
-    _, items, start, end, base, height, codes, holes, patterns, ratio, up, curvature, posterior, by_gradient,
+    kernel, items, start, end, base, height, codes, holes, patterns, ratio, up, curvature, posterior, by_gradient,
     by_degree, by_pattern, gradient, degree, pattern_sums, values,
 ):  # fmt: skip
     first, second = np.triu_indices(items, 1)
@@ -117,7 +117,8 @@ def walk(
     def by_row(q):
         if posterior is not None:
             posterior[at] = q
-        _scatter(pattern_sums, codes[at], q, by_pattern)
+        added = np.round(q * 2**22) / 2**22 if "InWords" in kernel else q
+        _scatter(pattern_sums, codes[at], added, by_pattern)
 
     _expect(
         first, second, None, 1.0, ratio[codes[at]], np.log(up[:items]), (curvature, at), (by_gradient, by_degree),

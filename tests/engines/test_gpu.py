@@ -250,6 +250,19 @@ def test_only_dense_juries_are_walked(device):
     assert walked == {"all pairs", "nearly all pairs", "more items than a tile is wide"}
 
 
+def test_very_many_posteriors_are_added_up_in_words(device, monkeypatch):
+    rows = ROWS["more items than a tile is wide"]()
+    monkeypatch.setattr("jamrank.engines.gpu_layout._MANY_ROWS", len(rows))
+    engine, memory = GpuEngine(rows, device=device), MemoryEngine(rows)
+    assert engine.gpu.walks and engine.gpu.sums_in_words
+    here, there = (one.expectation(scores_of(rows), tables_of(rows)) for one in (engine, memory))
+    for name in ("value", "gradient"):
+        same(getattr(here, name), getattr(there, name), name)
+    # Roundings are independent: in all they are much smaller than one of them times the number of rows.
+    np.testing.assert_allclose(here.expected_counts, there.expected_counts, atol=2**-23 * len(rows) ** 0.5)
+    same(here.degree, there.degree, "degree", 1e-6)
+
+
 def test_products_walk_where_a_third_of_all_pairs_has_votes(device):
     in_cells = {name for name, make in ROWS.items() if GpuEngine(make(), device=device).gpu.in_cells}
     assert in_cells.isdisjoint({"few pairs", "questions", "lists on few pairs", "votes on few pairs"})

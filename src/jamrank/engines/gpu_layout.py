@@ -25,9 +25,12 @@ THREADS, _MOST_BLOCKS = 256, 4096
 _MOST_KINDS_SHARED = 4096
 # With so many votes on a link, a warp takes it instead of a thread.
 _MANY_VOTES = 16
-# The tiles of a walk over all pairs, see kernels/gpu/walk.cu: their width, threads, and doubles for each pattern.
-_WIDTH, WALK_THREADS, WALK_ROOM = 192, 128, 128 + 16
-_LEAST_HEIGHT, _MOST_HEIGHT, _TILES = 64, 512, 2000
+# The tiles of a walk over all pairs, see kernels/gpu/walk.cu: their threads, their width, also where posteriors are
+# added up in words, and copies of each likelihood ratio.
+WALK_THREADS, _WIDTH, _WORDS_WIDTH, _COPIES = 128, 192, 256, 16
+_LEAST_HEIGHT, _MOST_HEIGHT, _TILES = 64, 256, 2000
+# With so many rows, rounding posteriors to 22 bits leaves no trace in their sums by pattern.
+_MANY_ROWS = 1 << 24
 # A walk over all pairs pays if at least this share of them has a row.
 _DENSE = 1 / 3
 # Sums are integers of so many bits.
@@ -142,7 +145,19 @@ class GpuLayout(ABC):
         form = self.form
         if form.patterns is None or form.single_votes or form.weighted or form.code_type is not np.uint8:
             return False
-        return (len(form.patterns) + 1) * WALK_ROOM * 8 <= self.device.shared_bytes - 1024
+        return self.walk_room <= self.device.shared_bytes - 1024
+
+    @property
+    def sums_in_words(self) -> bool:
+        """Whether a walk adds posteriors up by pattern in words."""
+        return self.form.n_rows >= _MANY_ROWS
+
+    @property
+    def walk_room(self) -> int:
+        """Bytes of shared memory that a block needs in a walk."""
+        assert self.form.patterns is not None
+        sum_bytes = 4 if self.sums_in_words else 8
+        return (len(self.form.patterns) + 1) * (_COPIES * 8 + WALK_THREADS * sum_bytes)
 
     def _make_room(self) -> None:
         """Reserve memory for the sums of all parts, and for what is sent and fetched."""
@@ -197,9 +212,10 @@ class GpuLayout(ABC):
         chunk = max(-(-len(part) // (_MOST_BLOCKS * step)), 1) * step
         return max(-(-len(part) // chunk), 1), chunk
 
-    def tiles(self, part: GpuPart) -> tuple[int, int]:
+    def tiles(self, part: GpuPart, in_words: bool = False) -> tuple[int, int]:
         """Return how many tiles, across and down, walk over a part."""
-        return -(-self.n_items // _WIDTH), max(-(-(part.last - part.first) // self.height), 1)
+        width, down = _WORDS_WIDTH if in_words else _WIDTH, -(-(part.last - part.first) // self.height)
+        return -(-self.n_items // width), max(down, 1)
 
     @property
     def height(self) -> int:

@@ -11,7 +11,6 @@ import numpy as np
 
 from jamrank.engines.gpu_layout import (
     THREADS,
-    WALK_ROOM,
     WALK_THREADS,
     GpuLayout,
     GpuPart,
@@ -124,8 +123,8 @@ class PassTask:
         assert self.form.patterns is not None
         patterns = len(self.form.patterns)
         gpu.device.launch(
-            "walk<false>" if posterior is None else "walk<true>",
-            gpu.tiles(part),
+            f"walk<{str(posterior is not None).lower()}, {'InWords' if gpu.sums_in_words else 'InDoubles'}>",
+            gpu.tiles(part, gpu.sums_in_words),
             WALK_THREADS,
             gpu.n_items,
             part.first,
@@ -141,7 +140,7 @@ class PassTask:
             posterior,
             *self.scales,
             *gpu.places(part, sums),
-            shared=(patterns + 1) * WALK_ROOM * 8,
+            shared=gpu.walk_room,
         )
 
     def _pass(

@@ -38,12 +38,20 @@ __device__ inline double block_sum(double value) {
     return sum;
 }
 
-// 1 / x for an x that is neither very small nor very large: the GPU's approximation of some 20 bits, refined to three times as many.
-__device__ __forceinline__ double reciprocal(double x) {
+// 1 / x for an x that is neither very small nor very large: the GPU's approximation of some 20 bits, refined to three times
+// as many, or to twice as many.
+__device__ __forceinline__ double guessed_reciprocal(double x) {
     double guess;
     asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(guess) : "d"(x));
-    const double off = fma(-x, guess, 1.0);
+    return guess;
+}
+__device__ __forceinline__ double reciprocal(double x) {
+    const double guess = guessed_reciprocal(x), off = fma(-x, guess, 1.0);
     return fma(guess, fma(off, off, off), guess);
+}
+__device__ __forceinline__ double rough_reciprocal(double x) {
+    const double guess = guessed_reciprocal(x);
+    return fma(guess, fma(-x, guess, 1.0), guess);
 }
 
 // A sum of logarithms as the logarithm of a product, whose exponent is split off before it grows too large.

@@ -1,8 +1,9 @@
-// Passes over all pairs of the items, in tiles: a thread keeps the sums of eight second items in registers, a warp
-// goes from first item to first item, and nothing is scattered but the sums of whole tiles. Pairs without a row are holes.
+// Passes over all pairs of the items, in tiles: a thread keeps the sums of some second items in registers, its columns, a
+// warp goes from first item to first item, and nothing is scattered but the sums of whole tiles. Pairs without a row are
+// holes.
 
-constexpr int kLanes = 32, kColumns = 6, kWarps = 4, kWidth = kLanes * kColumns, kThreads = kLanes * kWarps;
-constexpr int kRows = 2;  // that a warp has in hand; kColumns must be even
+constexpr int kLanes = 32, kWarps = 4, kThreads = kLanes * kWarps;
+constexpr int kRows = 2;  // that a warp has in hand
 // The table of likelihood ratios is there so many times, so that threads seldom wait for each other.
 constexpr int kCopies = 16;
 
@@ -26,10 +27,12 @@ __device__ __forceinline__ double four_sums(const double (&sum)[4]) {
     return mine;
 }
 
-// A number from 0 to 1 in single precision, rounded half up, or nearly 0 where it is too small for that. The GPU's own
-// conversion takes longer. Rounding down would be quicker still, but leaves fits further from those in memory.
+// A number from 0 to 1 in single precision, rounded half up or down, or nearly 0 where it is too small for that. The
+// GPU's own conversion takes longer. Rounding everything down would be quicker still, but leaves fits further from those
+// in memory.
+template <bool kDown = false>
 __device__ __forceinline__ float single(double value) {
-    const Long bits = __double_as_longlong(value) + 0x10000000ll;
+    const Long bits = __double_as_longlong(value) + (kDown ? 0ll : 0x10000000ll);
     const int high = max(static_cast<int>(bits >> 32), 0x38000000);
     return __int_as_float(__funnelshift_l(static_cast<unsigned>(bits), high, 3) + 0x40000000);
 }
@@ -61,6 +64,41 @@ __device__ __forceinline__ unsigned entry(unsigned table, unsigned code, unsigne
     return place;
 }
 
+// Sums of posteriors by pattern, of each thread: in float64.
+struct InDoubles {
+    typedef double Sum;
+    static constexpr int kColumns = 6;  // an even number
+    static __device__ __forceinline__ void add(unsigned, unsigned, double) {}
+    static __device__ __forceinline__ void add_row(unsigned own, const unsigned (&code)[kColumns], const double (&q)[kColumns]) {
+#pragma unroll
+        for (int c = 0; c < kColumns; c += 2) {
+            // Two at a time: if they are the same sum, it is the latter that counts.
+            const unsigned one = entry(own, code[c], 8 * kThreads), other = entry(own, code[c + 1], 8 * kThreads);
+            const double before = read(one), there = read(other), sum = before + q[c];
+            write(one, sum);
+            write(other, (one == other ? sum : there) + q[c + 1]);
+        }
+    }
+    static __device__ double value(double sum) { return sum; }
+    static __device__ __forceinline__ double inverse(double x) { return reciprocal(x); }
+};
+
+// The same for very many rows, whose sums need less of each: as multiples of kShare in words, which leaves room for more
+// columns, and with reciprocals of 40 bits. A thread meets at most 512 pairs in a tile of 256 rows: their sum fits into a
+// word.
+constexpr double kShare = 1.0 / (1 << 22), kOfShares = 1ll << (52 - 22);  // kShare is what its last bit is worth
+struct InWords {
+    typedef unsigned Sum;
+    static constexpr int kColumns = 8;
+    static __device__ __forceinline__ void add(unsigned own, unsigned code, double q) {
+        const unsigned shares = __double2loint(q + kOfShares);  // added atomically: nothing waits for what was there
+        asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(entry(own, code, 4 * kThreads)), "r"(shares) : "memory");
+    }
+    static __device__ __forceinline__ void add_row(unsigned, const unsigned (&)[kColumns], const double (&)[kColumns]) {}
+    static __device__ double value(unsigned sum) { return kShare * sum; }
+    static __device__ __forceinline__ double inverse(double x) { return rough_reciprocal(x); }
+};
+
 // Prefetches a row that will be read after the next ones.
 __device__ __forceinline__ void prefetch_row(const Byte* row) { asm volatile("prefetch.global.L2 [%0];" ::"l"(row)); }
 
@@ -72,14 +110,16 @@ struct Tile {
     }
 };
 
+template <typename ByPattern>
 struct Walk {
+    static constexpr int kColumns = ByPattern::kColumns;
     Tile tile;
     int top;
     Long base;
     const Byte* codes;
     int hole;
     const double* ratio;
-    double* by_thread;
+    typename ByPattern::Sum* by_thread;
     const double* up;
     const double* down;
     float* curvature;
@@ -96,12 +136,14 @@ struct Walk {
     // At an edge some cells of the tile are no pairs, or none of this part. Elsewhere rows come in whole steps.
     template <bool kKeep, bool kEdge, bool kHoles>
     __device__ double run() const {
-        double e_up[kColumns], slope[kColumns], bent[kColumns];
+        double e_up[kColumns], slope[kColumns];
+        float bent[kColumns];
         unsigned code[kRows][kColumns];
 #pragma unroll
         for (int c = 0; c < kColumns; ++c) {
             e_up[c] = tile.column(c) < tile.items ? up[tile.column(c)] : 0.0;
-            slope[c] = bent[c] = 0.0;
+            slope[c] = 0.0;
+            bent[c] = 0.0f;
         }
         const unsigned own_ratio = address(ratio + tile.lane % kCopies), own_sums = address(by_thread + threadIdx.x);
         double product = 1.0, coming[kRows];
@@ -117,12 +159,7 @@ struct Walk {
         }
         for (; first < tile.bottom; first += kRows * kWarps) {
             // All of a kind together, so that nothing waits for anything before it.
-            double likely[kRows][kColumns], pending[2 * kRows], q[kColumns];
-#pragma unroll
-            for (int r = 0; r < kRows; ++r)
-#pragma unroll
-                for (int c = 0; c < kColumns; ++c) likely[r][c] = read(entry(own_ratio, code[r][c], 8 * kCopies));
-            double e_down[kRows];
+            double pending[2 * kRows], e_down[kRows];
 #pragma unroll
             for (int r = 0; r < kRows; ++r) {
                 e_down[r] = coming[r];
@@ -134,38 +171,34 @@ struct Walk {
             for (int r = 0; r < kRows; ++r) {
                 const int own = first + r * kWarps;
                 float* out = curvature + at + ahead(far, r);
-                double row_slope = 0.0, row_bent = 0.0;
+                double row_slope = 0.0, likely[kColumns], q[kColumns];
+                float row_bent = 0.0f;
+#pragma unroll
+                for (int c = 0; c < kColumns; ++c) likely[c] = read(entry(own_ratio, code[r][c], 8 * kCopies));
 #pragma unroll
                 for (int c = 0; c < kColumns; ++c) {
-                    const double e = e_down[r] * e_up[c], sum = 1.0 + e, joint = fma(e, likely[r][c], 1.0);
-                    const double inverse = reciprocal(sum * joint), prior = inverse * joint;
+                    const double e = e_down[r] * e_up[c], sum = 1.0 + e, joint = fma(e, likely[c], 1.0);
+                    const double inverse = ByPattern::inverse(sum * joint), prior = inverse * joint;
                     q[c] = inverse * sum;
+                    ByPattern::add(own_sums, code[r][c], q[c]);
                     const double derivative = q[c] - prior;
                     product *= joint * prior;
                     slope[c] += derivative;
                     row_slope += derivative;
-                    // The curvature: what is open of the truth before the votes, p (1 - p), less what is after.
-                    const double least = kLeastCurvature * fma(-prior, prior, prior);
-                    const double left = fma(derivative, q[c] + prior, -derivative);
-                    double curved = left < least ? least : left;
+                    // The curvature: what is open of the truth before the votes, p (1 - p), less what is after. What
+                    // cancels is computed in float64.
+                    const float least = static_cast<float>(kLeastCurvature) * single<true>(fma(-prior, prior, prior));
+                    float curved = fmaxf(single(fma(derivative, q[c] + prior, -derivative)), least);
                     // A hole has a ratio of 1: it says nothing of itself, but for the curvature.
-                    if ((kEdge || kHoles) && code[r][c] == hole) curved = 0.0;
+                    if ((kEdge || kHoles) && code[r][c] == hole) curved = 0.0f;
                     bent[c] += curved;
                     row_bent += curved;
                     if (!kEdge || tile.inside(own, c)) {
-                        __stcs(out + c * kLanes, single(curved));
+                        __stcs(out + c * kLanes, curved);
                         if (kKeep) __stcs(posterior + (out - curvature) + c * kLanes, q[c]);
                     }
                 }
-#pragma unroll
-                for (int c = 0; c < kColumns; c += 2) {
-                    // Two at a time: if they are the same sum, it is the latter that counts.
-                    const unsigned one = entry(own_sums, code[r][c], 8 * kThreads);
-                    const unsigned other = entry(own_sums, code[r][c + 1], 8 * kThreads);
-                    const double before = read(one), there = read(other), sum = before + q[c];
-                    write(one, sum);
-                    write(other, (one == other ? sum : there) + q[c + 1]);
-                }
+                ByPattern::add_row(own_sums, code[r], q);
                 pending[r] = row_slope;
                 pending[kRows + r] = row_bent;
                 // Past the end this row is read once more, which costs less than a branch.
@@ -203,11 +236,12 @@ struct Walk {
 
 // The expectation over pairs whose first item is one of `from` to `to`; `codes`, `curvature` and, where it is kept,
 // `posterior` begin with pair `base`.
-template <bool kKeep>
+template <bool kKeep, typename ByPattern>
 __global__ void __launch_bounds__(kThreads, 3)
 walk(Long items, Long from, Long to, Long base, Long height, const Byte* codes, Long holes, Long patterns,
      const double* ratio, const double* up, float* curvature, double* posterior, double by_gradient, double by_degree, double by_pattern, Long* gradient, Long* degree, Long* pattern_sums, double* values) {
-    extern __shared__ double room[];
+    constexpr int kWidth = kLanes * ByPattern::kColumns;
+    extern __shared__ double table[];
     const int left = blockIdx.x * kWidth, top = static_cast<int>(from + blockIdx.y * height);
     const int bottom = static_cast<int>(min(min(top + height, to), min(left + kWidth - 1ll, items - 1)));
     double* value = values + (static_cast<Long>(blockIdx.y) * gridDim.x + blockIdx.x);
@@ -216,14 +250,14 @@ walk(Long items, Long from, Long to, Long base, Long height, const Byte* codes, 
         return;
     }
     const int kinds = static_cast<int>(patterns) + 1;
-    double* table = room + kinds * kThreads;
-    for (int k = threadIdx.x; k < kinds * kThreads; k += kThreads) room[k] = 0.0;
+    auto* by_thread = reinterpret_cast<typename ByPattern::Sum*>(table + kinds * kCopies);
+    for (int k = threadIdx.x; k < kinds * kThreads; k += kThreads) by_thread[k] = 0;
     for (int k = threadIdx.x; k < kinds * kCopies; k += kThreads)
         table[k] = k / kCopies < patterns ? ratio[k / kCopies] : 1.0;
     __syncthreads();
     const Tile tile{static_cast<int>(items), left, bottom, static_cast<int>(threadIdx.x) % kLanes};
-    const Walk pass{tile, top, base, codes, static_cast<int>(patterns), table, room, up, up + items, curvature, posterior,
-                    ByItem{gradient, degree, by_gradient, by_degree}};
+    const Walk<ByPattern> pass{tile, top, base, codes, static_cast<int>(patterns), table, by_thread, up, up + items,
+                               curvature, posterior, ByItem{gradient, degree, by_gradient, by_degree}};
     const bool whole = left >= bottom && left + kWidth <= items && (bottom - top) % (kRows * kWarps) == 0;
     const double own = !whole  ? pass.template run<kKeep, true, true>()
                        : holes ? pass.template run<kKeep, false, true>()
@@ -232,7 +266,7 @@ walk(Long items, Long from, Long to, Long base, Long height, const Byte* codes, 
     if (threadIdx.x == 0) *value = sum;
     for (int k = threadIdx.x / kLanes; k < patterns; k += kWarps) {
         double part = 0.0;
-        for (int t = tile.lane; t < kThreads; t += kLanes) part += room[k * kThreads + t];
+        for (int t = tile.lane; t < kThreads; t += kLanes) part += ByPattern::value(by_thread[k * kThreads + t]);
         part = warp_sum(part);
         if (tile.lane == 0) add(pattern_sums + k, fixed(part, by_pattern));
     }
@@ -242,7 +276,7 @@ walk(Long items, Long from, Long to, Long base, Long height, const Byte* codes, 
 extern "C" __global__ void __launch_bounds__(kThreads)
 walk_times(Long items, Long from, Long to, Long base, Long height, const float* __restrict__ curvature,
            const double* __restrict__ vector, const double* scale_and_done, Long* product) {
-    constexpr int kInHand = 4;
+    constexpr int kInHand = 4, kColumns = 6, kWidth = kLanes * kColumns;
     if (scale_and_done[1] != 0.0) return;
     const double scale = scale_and_done[0];
     const int left = blockIdx.x * kWidth, top = static_cast<int>(from + blockIdx.y * height);
