@@ -46,15 +46,16 @@ def time_fits(wines: wine.Wines, features: np.ndarray | None) -> dict[str, Any]:
     all_cores = os.sched_getaffinity(0)
     two = set(sorted(all_cores)[:2])
     settings = {
-        "memory, 2 cores": (jr.JAM(n_jobs=2, engine="memory"), two),
-        "GPU, 2 cores beside it": (jr.JAM(n_jobs=2, engine="gpu"), two),
-        f"GPU, {len(all_cores)} cores beside it": (jr.JAM(engine="gpu"), all_cores),
+        "memory, 2 cores": ({"n_jobs": 2, "engine": "memory"}, two),
+        "GPU, 2 cores beside it": ({"n_jobs": 2, "engine": "gpu"}, two),
+        f"GPU, {len(all_cores)} cores beside it": ({"engine": "gpu"}, all_cores),
     }
     times, models = {}, {}
-    for name, (model, allowed) in settings.items():
+    for name, (given, allowed) in settings.items():
         os.sched_setaffinity(0, allowed)
         runs = []
         for _ in range(FIT_ROUNDS + 1):
+            model = jr.JAM(**given)  # a new one: freeing the results of an old one is not timed
             begin = time.perf_counter()
             votes = jr.Comparisons.from_matrix(wines.first, wines.second, wines.said)
             runs.append((time.perf_counter() - begin, *fit_anew(model, votes, features)))
@@ -90,8 +91,10 @@ def crowd(quick: bool) -> jr.Comparisons:
 def time_crowd(model: type[LatentModel], votes: jr.Comparisons) -> dict[str, Any]:
     times, models = {}, {}
     for engine in ("memory", "gpu"):
-        models[engine] = model(engine=engine)
-        runs = [fit_anew(models[engine], votes, None) for _ in range(FIT_ROUNDS + 1)]
+        runs = []
+        for _ in range(FIT_ROUNDS + 1):
+            models[engine] = model(engine=engine)
+            runs.append(fit_anew(models[engine], votes, None))
         times[engine] = medians(runs, ("fit", "posterior"))
     found = {
         "model": model.__name__,
