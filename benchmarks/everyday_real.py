@@ -15,6 +15,7 @@ import polars as pl
 
 import jamrank as jr
 from benchmarks import heldout, report
+from jamrank.paper.data import Data
 from jamrank.selection.cross_validation import Candidate, hold_out
 from jamrank.selection.folds import split
 
@@ -31,9 +32,28 @@ BEFORE = {
 
 
 def _judge(folder: Path, name: str) -> jr.Comparisons:
+    return jr.Comparisons.from_frame(_votes_of_judge(folder, name))
+
+
+def _votes_of_judge(folder: Path, name: str) -> pl.DataFrame:
     table = pl.read_csv(folder / "llmfao" / name)
-    named = table.select("left", "right", "winner", annotator=pl.lit(name.split("-")[0]), question="prompt")
-    return jr.Comparisons.from_frame(named)
+    return table.select("left", "right", "winner", annotator=pl.lit(name.split("-")[0]), question="prompt")
+
+
+def _together(folder: Path) -> jr.Comparisons:
+    """Return the votes of people and of both LLM judges."""
+    people = pl.read_csv(folder / "llmfao" / "crowd-comparisons.csv")
+    named = people.select("left", "right", "winner", annotator=pl.col("worker").cast(pl.String), question="prompt")
+    judges = [_votes_of_judge(folder, f"gpt{n}-crowd-comparisons.csv") for n in (3, 4)]
+    return jr.Comparisons.from_frame(pl.concat([named, *judges]))
+
+
+def _speakers(folder: Path) -> jr.Comparisons:
+    """Return ratings of how expressive speakers sound as votes, on the paper's scale of five steps."""
+    speakers = Data(folder).speakers()
+    return jr.Comparisons.from_ratings(
+        speakers.item, speakers.rater, np.minimum(speakers.ratings["emotional"] // 20, 4)
+    )
 
 
 SESSIONS = {
@@ -42,6 +62,8 @@ SESSIONS = {
     "llmfao, GPT-3": lambda folder: _judge(folder, "gpt3-crowd-comparisons.csv"),
     "llmfao, GPT-4": lambda folder: _judge(folder, "gpt4-crowd-comparisons.csv"),
     "arguments": lambda folder: heldout.arguments(folder)[0],
+    "llmfao, together": _together,
+    "speakers": _speakers,
 }
 
 

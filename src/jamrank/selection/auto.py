@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,6 +20,7 @@ from jamrank.models.base import RankingModel
 from jamrank.models.registry import find_model
 from jamrank.scorers import align_features
 from jamrank.selection.adaptive import CAUTION, FORWARD, looks_adaptive
+from jamrank.selection.agreeing import agree_more
 from jamrank.selection.candidates import usual_candidates
 from jamrank.selection.cross_validation import Candidate, HeldOut, frames, hold_out
 from jamrank.selection.design import Design, examine_design
@@ -56,8 +57,9 @@ class ModelChoice:
 class Auto(RankingModel):
     """Chooses a model by its loss on held-out votes, and fits it.
 
-    BradleyTerry, AmElo, CrowdBT and JAM with flips or two coins, and JAM with difficulty are tried; with features
-    also JAM with them, by the linear scorer or linear+objects, KernelJAM and VRJAM. The one with the lowest loss of a
+    BradleyTerry, AmElo and CrowdBT with flips or two coins are tried and, if votes on the same pair agree more than a
+    truth per vote explains, JAM with flips, two coins or difficulty; with features also JAM with them, by the linear
+    scorer or linear+objects, KernelJAM and VRJAM. The one with the lowest loss of a
     held-out vote (minus the logarithm of its probability), or a simpler one that is as good, is fitted to all votes;
     its result is the result of ``Auto``. Where annotators differ too much in how often they err to count their votes
     alike, it is a model of annotators, if one has a lower loss. Where the chosen model does not estimate flips
@@ -175,6 +177,9 @@ class Auto(RankingModel):
         design = examine_design(sample)
         ties = (self.ties != "leave out" and bool(votes.n_ties)) or has_grades(votes)
         from_disk = not isinstance(votes, Comparisons)
+        if features is None and design.n_annotators > 1 and design.repeats and design.n_decided >= _FEWEST:
+            agree = agree_more(sample, "two-coin" if design.sides else "flip")
+            design = replace(design, repeats=agree, lists=agree and design.lists)
         candidates = usual_candidates(features is not None, changes, design, from_disk, gold, ties)
         comparison = None
         if len(candidates) == 1 or design.n_decided < _FEWEST:

@@ -17,6 +17,7 @@ from jamrank.data.color_refinement import decided
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST, TIE
 from jamrank.errors import FeatureError, InputError, JamrankWarning
+from jamrank.selection.agreeing import agree_more
 from jamrank.selection.differing import differences
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
@@ -41,6 +42,17 @@ class Candidate:
     model: Any = None
     pooled_baseline_of: str | None = None
     """The model of which this is the pooled baseline: for comparison, never chosen."""
+
+    @property
+    def noise(self) -> str | None:
+        """The noise of the annotators, where it is one of the grid."""
+        return None if self.model is None or not self.annotators else self.model.get_params().get("noise")
+
+    def differs_in_unit(self, other: Candidate) -> bool:
+        """Whether both are the same but for what shares a truth, a vote or a pair: neither is simpler."""
+        if self.noise is None or self.noise != other.noise or self.features or other.features:
+            return False
+        return bool(self.model._spec.unit != other.model._spec.unit)
 
 
 @dataclass(frozen=True)
@@ -144,8 +156,10 @@ class HeldOut:
     def choice(self) -> str:
         """Return the simplest model that the best does not beat by two standard errors of the difference.
 
-        Where that counts all annotators alike although they differ too much for it, it is the simplest of the models
-        of annotators with a lower loss; where they do not err independently, it is FamilyBT.
+        A truth per vote and one per pair are equally simple: if votes on a pair agree more than a truth per vote
+        explains, the loss decides between them. Where the simplest counts all annotators alike although they differ
+        too much for it, it is the simplest of the models of annotators with a lower loss; where they do not err
+        independently, it is FamilyBT.
         """
         if self.by_tastes:
             return "FamilyBT"
@@ -175,7 +189,11 @@ class HeldOut:
 
     def _simplest(self, names: Sequence[str]) -> str:
         best = self.best(names)
-        return next(name for name in names if name == best or not self.difference(name, best).low > 0)
+        found = next(name for name in names if name == best or not self.difference(name, best).low > 0)
+        mine, loss = self.trials[found].candidate, self.log_loss(found).value
+        units = [name for name in names if self.trials[name].candidate.differs_in_unit(mine)]
+        better = [name for name in units if self.log_loss(name).value < loss]
+        return better[0] if better and agree_more(self.votes, str(mine.noise)) else found
 
     @property
     def choices(self) -> list[str]:

@@ -1,0 +1,54 @@
+"""Votes on the same pair agree more than a truth per vote explains, or they do not."""
+
+import numpy as np
+import pytest
+
+import jamrank as jr
+from jamrank.selection.agreeing import _products, agree_more
+from jamrank.selection.cross_validation import Candidate, HeldOut, Trial
+
+
+@pytest.mark.parametrize("flips", [None, [0.1, 0.1, 0.2, 0.2, 0.5, 0.9]])
+def test_votes_that_share_a_truth_agree_more_and_others_do_not(flips):
+    for truth, expected in (("pair", True), ("vote", False)):
+        for seed in range(5):
+            votes = jr.simulate(12, 6, 1500, truth=truth, flips=flips, random_state=seed).votes
+            assert agree_more(votes, "flip") == expected
+
+
+def test_one_annotator_repeating_votes_shares_nothing():
+    left, right = np.triu_indices(12, 1)
+    said = np.random.default_rng(0).integers(0, 2, len(left)).astype(float)
+    who = np.resize(["a", "b"], len(left))
+    votes = jr.Comparisons.from_arrays(*(np.tile(column, 20) for column in (left, right, who, said)))
+    assert not agree_more(votes, "flip")
+
+
+def test_products_of_different_values():
+    group, values = np.array([0, 0, 0, 2]), np.array([1.0, 2.0, -3.0, 5.0])
+    assert _products(group, values, 3) == 2 * (1 * 2 - 1 * 3 - 2 * 3)
+
+
+def held_out(truth: str) -> HeldOut:
+    """Return losses by which JAM is better than CrowdBT, but not significantly."""
+    votes = jr.simulate(12, 6, 1500, truth=truth, random_state=0).votes
+    rng = np.random.default_rng(1)
+    first = votes.vote_result[votes.vote_result < 2] == 1
+    trials = {}
+    for name, gain in (("CrowdBT", 0.0), ("JAM", 0.001)):
+        proba = np.clip(0.7 + gain + rng.normal(0, 0.15, len(first)), 0.1, 0.9)
+        candidate = Candidate(name, lambda: None, annotators=True, model=jr.models.find_model(name)())
+        trials[name] = Trial(candidate, np.where(first, proba, 1 - proba), 0.0)
+    return HeldOut(votes, np.zeros(len(votes.vote_result), dtype=np.int64), trials)
+
+
+def test_between_a_truth_per_vote_and_one_per_pair_the_loss_decides_where_votes_agree():
+    for truth, expected in (("pair", "JAM"), ("vote", "CrowdBT")):
+        found = held_out(truth)
+        trials = found.trials
+        if found.best() == "CrowdBT":  # whichever drew the lower losses is JAM's
+            one, other = trials["CrowdBT"].proba, trials["JAM"].proba
+            trials["CrowdBT"] = Trial(trials["CrowdBT"].candidate, other, 0.0)
+            trials["JAM"] = Trial(trials["JAM"].candidate, one, 0.0)
+        assert found.best() == "JAM" and found.difference("CrowdBT", "JAM").low <= 0
+        assert found.choice() == expected
