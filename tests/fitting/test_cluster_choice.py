@@ -6,6 +6,7 @@ from scipy.special import expit
 
 import jamrank as jr
 from jamrank.data.storage import FIRST
+from jamrank.fitting import clustered
 from jamrank.fitting.cluster_choice import HeldOutVotes, choose_number
 from jamrank.noise.clustered import choose_strength
 
@@ -74,3 +75,23 @@ def _turning(waves: int, n_votes: int, seed: int = 0) -> tuple[jr.Comparisons, n
 def test_more_clusters_are_taken_where_reliability_varies_more(waves, n_votes, fewest, most):
     votes, features = _turning(waves, n_votes)
     assert fewest <= len(jr.VRJAM().fit(votes, features).centroids_) <= most
+
+
+def test_a_sample_of_pairs_and_votes_does_not_depend_on_order_names_and_sides(monkeypatch):
+    monkeypatch.setattr(clustered, "_MOST_PAIRS", 300)
+    monkeypatch.setattr(clustered, "_MOST_VOTES", 2000)
+    votes, features = _turning(2, 8000)
+    every = np.repeat(np.arange(len(votes.vote_pair)), votes.vote_weight.astype(int))
+    pair, who = votes.vote_pair[every], votes.vote_annotator[every]
+    first, second = votes.pair_first[pair], votes.pair_second[pair]
+    renamed, rng = np.random.default_rng(5).permutation(60), np.random.default_rng(6)
+    order, turned = rng.permutation(len(who)), rng.random(len(who)) < 0.5
+    ends = np.where(turned, second, first)[order], np.where(turned, first, second)[order]
+    won = (votes.vote_result[every] ^ turned)[order]
+    again = jr.Comparisons.from_arrays(*(renamed[end] for end in ends), 5 - who[order], won)
+    here = np.argsort(renamed)
+    one = jr.VRJAM().fit(votes, features)
+    other = jr.VRJAM().fit(again, features[here][again.items.astype(int)])
+    assert 4 <= len(one.centroids_) == len(other.centroids_)
+    np.testing.assert_allclose(one.centroids_, other.centroids_, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(one.flip_, other.flip_[::-1], rtol=0, atol=1e-9)

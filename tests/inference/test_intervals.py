@@ -12,7 +12,7 @@ from jamrank.engines import MemoryEngine
 from jamrank.errors import ParameterError, UncertaintyWarning
 from jamrank.inference import laplace, posterior_draws
 from jamrank.inference.information import _by_differences
-from jamrank.inference.posterior_draws import Posterior, sample
+from jamrank.inference.posterior_draws import Posterior, Spread, sample
 from jamrank.noise import Flip
 from jamrank.rows import ROWS_BY
 
@@ -32,10 +32,14 @@ def test_the_chain_draws_from_a_normal_of_known_covariance():
     precision = np.linalg.inv(covariance)
     rng = np.random.default_rng(0)
     warm, step = sample(
-        lambda x: (-0.5 * x @ precision @ x, -precision @ x), np.ones(2), np.eye(2), 300, rng, learn=True
+        lambda x: (-0.5 * x @ precision @ x, -precision @ x), np.ones(2), Spread(np.eye(2)), 300, rng, learn=True
     )
     draws, _ = sample(
-        lambda x: (-0.5 * x @ precision @ x, -precision @ x), warm[-1], np.linalg.cholesky(covariance), 4000, rng
+        lambda x: (-0.5 * x @ precision @ x, -precision @ x),
+        warm[-1],
+        Spread(np.linalg.cholesky(covariance)),
+        4000,
+        rng,
     )
     np.testing.assert_allclose(np.cov(draws.T), covariance, atol=0.12)
     assert 0.05 < step < 3
@@ -329,10 +333,15 @@ def test_jumps_leave_a_distribution_as_it_is():
     def density(x):
         return -0.5 * float(x @ x), -x
 
-    draws, _ = sample(density, np.ones(2), np.eye(2), 3000, np.random.default_rng(0), jump=jump)
+    draws, _ = sample(density, np.ones(2), Spread(np.eye(2)), 3000, np.random.default_rng(0), jump=jump)
     assert draws.mean(axis=0) == pytest.approx([0, 0], abs=0.08)
     assert draws.std(axis=0) == pytest.approx([1, 1], abs=0.08)
     lopsided, _ = sample(
-        density, np.ones(1), np.eye(1), 3000, np.random.default_rng(0), jump=lambda x, c: (c * x, float(np.log(c)))
+        density,
+        np.ones(1),
+        Spread(np.eye(1)),
+        3000,
+        np.random.default_rng(0),
+        jump=lambda x, c: (c * x, float(np.log(c))),
     )
     assert lopsided.std() == pytest.approx(1, abs=0.08)

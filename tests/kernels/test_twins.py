@@ -464,6 +464,22 @@ def test_lists_of_votes_equal_their_twins_and_so_do_their_sums(pairs, annotators
 
 @needs_compiled
 @settings(deadline=None)
+@given(st.integers(0, 60), st.integers(1, 9), st.integers(0, 2**32 - 1), st.booleans())
+def test_likelihoods_of_lists_equal_their_twins(lists, groups, seed, weighted):
+    rng = np.random.default_rng(seed)
+    start = np.concatenate([[0], np.cumsum(rng.integers(0, 4, lists))])
+    vote = rng.integers(0, 2 * groups, start[-1]).astype(np.int32)
+    weight = rng.uniform(0, 2, len(vote)) if weighted else np.empty(0)
+    of_kind, found = np.log(rng.uniform(0, 1, 4 * groups)), []
+    for module in (kernels, twin):
+        first, second = np.empty(lists), np.empty(lists)
+        module.list_likelihoods(start, vote, weight, of_kind, first, second, 3)
+        found.append({"first": first, "second": second})
+    assert_close(*found)
+
+
+@needs_compiled
+@settings(deadline=None)
 @given(problems())
 def test_maximisation_by_pattern_is_that_by_row(problem):
     by_pattern = np.random.default_rng(0).uniform(0, 1, len(problem["if_second"]))

@@ -11,6 +11,7 @@ from jamrank.acquisition.channel import fisher_information, vote_information
 from jamrank.acquisition.goals import Goal, relevance
 from jamrank.acquisition.scores import GaussianScores
 from jamrank.acquisition.view import candidate_pairs
+from jamrank.linalg.blas import blas_threads
 from jamrank.typing import FloatArray, IntArray
 
 # The order of two items is certain from this probability on: the interval of their difference excludes 0.
@@ -82,6 +83,13 @@ def suggest_pairs(
     most: How many pairs.
     one_truth: Whether all votes on a pair share one truth; see :func:`votes_to_settle`.
     """
+    with blas_threads(len(scores)):
+        return _suggest(scores, covariance, flip, goal or Goal("ranking"), most, one_truth)
+
+
+def _suggest(
+    scores: FloatArray, covariance: FloatArray, flip: float, goal: Goal, most: int, one_truth: bool
+) -> Suggestions:
     belief = GaussianScores(np.array(scores, dtype=np.float64), np.array(covariance, dtype=np.float64))
     rng = np.random.default_rng(0)
     first, second = candidate_pairs(belief.mean, rng)
@@ -91,7 +99,7 @@ def suggest_pairs(
     for _ in range(min(most, len(first))):
         now, left = belief.margin(first, second)
         known = -np.expm1(-2 * vote_information(np.abs(now), left, flip))
-        gain = np.where(free, known * relevance(belief, goal or Goal("ranking"), first, second, rng), -np.inf)
+        gain = np.where(free, known * relevance(belief, goal, first, second, rng), -np.inf)
         at = int(gain.argmax())
         belief.condition(int(first[at]), int(second[at]), float(now[at]), float(left[at] * (1 - known[at])))
         free[at] = False

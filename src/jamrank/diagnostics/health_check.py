@@ -11,6 +11,7 @@ from jamrank.diagnostics.registry import CHECKS
 from jamrank.diagnostics.target import TARGET
 from jamrank.errors import ParameterError
 from jamrank.inference.result import RankingResult
+from jamrank.linalg.blas import blas_threads
 
 if TYPE_CHECKING:
     from jamrank.models import RankingModel
@@ -48,12 +49,13 @@ def check(votes: Comparisons, model: RankingModel | RankingResult | None = None,
     counts: dict[str, int | float] = {}
     measures: dict[str, float | None] = {}
     details: dict[str, list[Any]] = {}
-    for name in CHECKS:
-        found = CHECKS[name](examination)
-        findings += found.findings
-        counts |= found.counts
-        measures |= found.measures
-        details |= found.details
+    with blas_threads(votes.n_items + votes.n_annotators):
+        for name in CHECKS:
+            found = CHECKS[name](examination)
+            findings += found.findings
+            counts |= found.counts
+            measures |= found.measures
+            details |= found.details
     findings.sort(key=lambda finding: LEVELS.index(finding.level))
     return Health(counts, findings, measures, details)
 

@@ -108,6 +108,14 @@ class MemoryEngine(Engine):
         self._kept = CurvatureHandle(lambda engine: engine.expectation(scores, log_emission))
         return Expectation(value, gradient, degree, self._kept, expected_counts, truth_variance)
 
+    def slopes(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
+        """Run the fused pass without curvature, for which it leaves that of the pass before."""
+        self.passes += 1
+        value, gradient, degree, expected_counts, truth_variance = expectation(
+            self.rows, scores, log_emission, np.empty(0, dtype=np.float32), np.empty(0), self.threads
+        )
+        return Expectation(value, gradient, degree, None, expected_counts, truth_variance)
+
     def marginal(self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray) -> MarginalExpectation:
         """Run the fused pass with the margin of each row integrated out; each item's score has a ``variance``."""
         in_runs = self.rows.begin is not None

@@ -127,8 +127,9 @@ def likelihoods(ballots: Patterns, log_emission: FloatArray) -> tuple[FloatArray
     table is quicker than two.
     """
     log_first, log_second = ballots.log_likelihoods(log_emission)
-    if (np.abs(log_second - log_first) <= _LARGEST_LOG_RATIO).all():
-        return log_first, np.empty(0), np.exp(log_second - log_first)
+    log_ratio = log_second - log_first
+    if log_ratio.min(initial=0.0) >= -_LARGEST_LOG_RATIO and log_ratio.max(initial=0.0) <= _LARGEST_LOG_RATIO:
+        return log_first, np.empty(0), np.exp(log_ratio, out=log_ratio)
     base = np.maximum(log_first, log_second)
     return base, np.exp(log_first - base), np.exp(log_second - base)
 

@@ -16,11 +16,14 @@ from jamrank.fitting.latent_fit import LatentFit
 from jamrank.fitting.solution import NoiseState, ScorerState, Solution
 from jamrank.noise import Flip, Noise
 from jamrank.noise.clustered import choose_strength
-from jamrank.noise.kmeans import choose_clusters, cluster_pairs, nearest_centroid
+from jamrank.noise.kmeans import PairClusters, choose_clusters, cluster_pairs, nearest_centroid, thinned
 from jamrank.rows import Rows
 from jamrank.typing import FloatArray, Int32Array
 
 _STRENGTH_ROUNDS = 3
+# The number of clusters is chosen by clusters of about so many pairs after so many rounds of k-means, and by the
+# losses of about so many votes: enough to tell apart what differs by the least gain that counts.
+_MOST_PAIRS, _ROUNDS, _MOST_VOTES = 1 << 13, 10, 1 << 17
 
 
 class ClusteredFitter(LatentFitter):
@@ -60,22 +63,32 @@ class ClusteredFitter(LatentFitter):
         first, second = rows.first[rows.edges], rows.second[rows.edges]
         n_jobs = self.settings.n_jobs
         if self.n_clusters == "auto":
-            votes = cast(Comparisons, self.votes)
-            posterior = np.full(votes.n_pairs, 0.5)
-            posterior[rows.pair] = problem.posterior(fit.point)
-            weak = self.prior.flip_votes if self.prior else (0.5, 0.5)
-            n_annotators = len(votes.annotators)
-            held_out = HeldOutVotes(votes, posterior, fit.point.rates[:n_annotators], weak)
-
-            def clusters(number: int) -> tuple[Int32Array, int]:
-                found = cluster_pairs(first, second, matrix, number, n_jobs).centroids
-                return nearest_centroid(votes.pair_first, votes.pair_second, matrix, found, n_jobs), len(found)
-
-            number = choose_number(self.max_clusters, clusters, held_out)
-            return cluster_pairs(first, second, matrix, number, n_jobs).centroids
+            pairs = PairClusters(first, second, matrix, self.max_clusters, n_jobs, _MOST_PAIRS)
+            number = self._best_number(rows, pairs, matrix, problem, fit)
+            if len(first) > _MOST_PAIRS:
+                return cluster_pairs(first, second, matrix, number, n_jobs).centroids
+            return pairs.of(number).centroids
         if self.n_clusters != "gap":
             return cluster_pairs(first, second, matrix, int(self.n_clusters), n_jobs).centroids
         return choose_clusters(first, second, matrix, self.centroid_gap, self.max_clusters, n_jobs).centroids
+
+    def _best_number(self, rows: Rows, pairs: PairClusters, matrix: FloatArray, problem: Problem, fit: Fit) -> int:
+        """Return the number of clusters with which held-out votes are predicted best; many votes are sampled."""
+        votes, n_jobs = cast(Comparisons, self.votes), self.settings.n_jobs
+        posterior = np.full(votes.n_pairs, 0.5)
+        posterior[rows.pair] = problem.posterior(fit.point)
+        weak = self.prior.flip_votes if self.prior else (0.5, 0.5)
+        share = _MOST_VOTES / max(votes.n_folded, 1)
+        if share < 1:
+            kept = thinned(votes.pair_first, votes.pair_second, matrix, share)
+            votes, posterior = votes.only_pairs(kept), posterior[kept]
+        held_out = HeldOutVotes(votes, posterior, fit.point.rates[: votes.n_annotators], weak)
+
+        def clusters(number: int) -> tuple[Int32Array, int]:
+            centroids = pairs.of(number, _ROUNDS).centroids
+            return nearest_centroid(votes.pair_first, votes.pair_second, matrix, centroids, n_jobs), len(centroids)
+
+        return choose_number(self.max_clusters, clusters, held_out)
 
     def _fit_clusters(
         self, engine: MemoryEngine, state: ScorerState, jam: Fit, posterior: FloatArray

@@ -46,6 +46,18 @@ _FEW_EFFECTIVE, _THIN = 100.0, 3
 _SAME = 9  # decimals in which exchangeable parameters agree
 
 
+@dataclass(frozen=True)
+class Spread:
+    """A matrix that turns independent normals into steps about as wide as a density, and its square."""
+
+    root: FloatArray
+
+    @cached_property
+    def square(self) -> FloatArray:
+        """The matrix times its transpose."""
+        return np.asarray(self.root @ self.root.T)
+
+
 def can_draw(engine: Engine, n_params: int) -> bool:
     """Return whether sampling from the posterior is fast enough."""
     few = max(float(engine.vote_counts.sum()), engine.n_rows) <= _MOST_VOTES
@@ -103,7 +115,7 @@ class Posterior:
         """Return the log density, up to a constant, and its gradient."""
         theta, params = self._split(x)
         log_emission = self.noise.log_emission(params)
-        passes = [engine.expectation(theta, log_emission) for engine in self._engines]
+        passes = [engine.slopes(theta, log_emission) for engine in self._engines]
         value, slope = self._score_prior(theta)
         value += sum(at.value for at in passes) + self.noise.log_prior(params)
         gradient = reduce(np.add, [at.gradient for at in passes]) + slope
@@ -125,8 +137,8 @@ class Posterior:
         # For separated votes the variance stays at its largest value.
         return float(-0.5 * n_all * (ratio - 1.0)), -theta / _LARGEST_VARIANCE
 
-    def _spread(self, x: FloatArray) -> FloatArray:
-        """Return a matrix that turns independent normals into steps as wide as the posterior near a point."""
+    def _spread(self, x: FloatArray) -> Spread:
+        """Return steps as wide as the posterior near a point."""
         theta, params = self._split(x)
         n, squares = len(theta), float(theta @ theta)
         variance = (_IMAGINED_ITEMS + squares) / (n + _IMAGINED_ITEMS) if self.variance is None else self.variance
@@ -140,9 +152,9 @@ class Posterior:
             matrix[:n, :n] += self.prior.precision(theta) - np.eye(n) / variance
             variance = _LARGEST_VARIANCE
         place = np.concatenate([self._order[0], n + self._order[1]])
-        return _wide(matrix[np.ix_(place, place)], _LEAST_CURVED / variance)
+        return Spread(_wide(matrix[np.ix_(place, place)], _LEAST_CURVED / variance))
 
-    def _stretched(self, spread: FloatArray, draws: FloatArray) -> FloatArray:
+    def _stretched(self, spread: Spread, draws: FloatArray) -> Spread:
         """Return the spread, widened to that of some draws along the least normal direction, the scale.
 
         Larger scores with larger flips have nearly the likelihood of smaller scores with smaller flips.
@@ -151,12 +163,12 @@ class Posterior:
         scale = centre.copy()
         scale[: len(self.theta)] -= scale[: len(self.theta)].mean()
         scale[len(self.theta) :] = 0.0
-        along = scale @ spread
+        along = scale @ spread.root
         length = float(np.sqrt(along @ along))
         if length == 0:
             return spread
         wide = float(((draws - centre) @ scale).std()) / length
-        return np.asarray(spread + np.outer(spread @ along, along) * (max(wide, 1.0) - 1.0) / length**2)
+        return Spread(spread.root + np.outer(spread.root @ along, along) * (max(wide, 1.0) - 1.0) / length**2)
 
     def draw(self, n: int, random_state: Any = 0) -> Draws:
         """Return draws of the scores, each centred, and of the noise's parameters, from several chains."""
@@ -232,7 +244,7 @@ def _wide(matrix: FloatArray, least: float) -> FloatArray:
 def sample(
     density: Density,
     x: FloatArray,
-    spread: FloatArray,
+    spread: Spread,
     n: int,
     rng: np.random.Generator,
     *,
@@ -244,7 +256,7 @@ def sample(
 
     density: Returns the log density and its gradient.
     x: Start of the chain.
-    spread: Matrix that turns independent normals into steps about as wide as the density.
+    spread: Of its steps.
     n: Length of the chain.
     learn: Whether to adapt the step size; draws made meanwhile must be discarded.
     step: Step size, or its initial value.
@@ -252,36 +264,53 @@ def sample(
     Returns draws, of shape (n, parameters), step.
     """
     value, slope = density(x)
-    pull = slope @ spread
     draws, log_step = np.empty((n, len(x))), np.log(step)
     for i in range(n):
         length = float(np.exp(log_step)) * rng.uniform(0.8, 1.2)
         begin = rng.standard_normal(len(x))
-        y, momentum, new_value, new_pull = x, begin, value, pull
-        for _ in range(int(np.clip(round(_TRAJECTORY / length), 1, _MOST_STEPS))):
-            momentum = momentum + 0.5 * length * new_pull
-            y = y + length * (spread @ momentum)
-            new_value, slope = density(y)
-            new_pull = slope @ spread
-            momentum = momentum + 0.5 * length * new_pull
+        n_steps = min(max(round(_TRAJECTORY / length), 1), _MOST_STEPS)
+        y, new_value, new_slope, momentum = _moved(density, (x, slope), begin, spread, length, n_steps)
         gain = new_value - value - 0.5 * float(momentum @ momentum - begin @ begin)
         accepted = float(np.exp(min(gain, 0.0))) if np.isfinite(gain) else 0.0
         if learn:
             log_step += (accepted - _WANTED_ACCEPTANCE) / (i + 5) ** 0.6
         if rng.random() < accepted:
-            x, value, pull = y, new_value, new_pull
+            x, value, slope = y, new_value, new_slope
         if jump is not None:
             for _ in range(_JUMPS):
-                x, value, pull = _jumped(density, jump, (x, value, pull), spread, rng)
+                x, value, slope = _jumped(density, jump, (x, value, slope), rng)
         draws[i] = x
     return draws, float(np.exp(log_step))
+
+
+def _moved(
+    density: Density,
+    begin: tuple[FloatArray, FloatArray],
+    momentum: FloatArray,
+    spread: Spread,
+    length: float,
+    n_steps: int,
+) -> tuple[FloatArray, float, FloatArray, FloatArray]:
+    """Return where leapfrog steps lead from a point and its gradient, the density there, and the momentum.
+
+    The velocity is the spread times the momentum: kept in its place, it takes one product a step and not two.
+    """
+    y, slope = begin
+    velocity = spread.root @ momentum + (0.5 * length) * (slope @ spread.square)
+    pushes, value = 0.5 * slope, np.nan
+    for left in reversed(range(n_steps)):
+        y = y + length * velocity
+        value, slope = density(y)
+        share = 1.0 if left else 0.5
+        velocity += (share * length) * (slope @ spread.square)
+        pushes += share * slope
+    return y, value, slope, momentum + length * (pushes @ spread.root)
 
 
 def _jumped(
     density: Density,
     jump: Jump,
     here: tuple[FloatArray, float, FloatArray],
-    spread: FloatArray,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, float, FloatArray]:
     """Return where a jump by a random factor leads, if it is accepted."""
@@ -292,4 +321,4 @@ def _jumped(
     value, slope = density(there[0])
     if not np.log(max(rng.random(), 1e-300)) < value - here[1] + there[1]:
         return here
-    return there[0], value, slope @ spread
+    return there[0], value, slope

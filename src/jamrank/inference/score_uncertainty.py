@@ -29,6 +29,7 @@ from jamrank.inference.uncertainty import (
     pooled_quantiles,
 )
 from jamrank.inference.vote_summary import VoteSummary
+from jamrank.linalg.blas import blas_threads
 from jamrank.typing import FloatArray, IntArray
 
 
@@ -242,11 +243,12 @@ class LatentUncertainty(ScoreUncertainty):
     def information(self) -> Uncertainty:
         """Return the normal approximation with the observed information of scores and noise."""
         inference, scores = self.inference, self.scores.scores
-        if inference.observed is not None:
-            known = inference.integrated_variances
-            found = from_information(scores, inference.observed.matrix, inference.loose(), known)
-        else:
-            found = laplace(scores, *self._of_scores, inference.loose(), inference.integrated_variances)
+        with blas_threads(len(scores)):
+            if inference.observed is not None:
+                known = inference.integrated_variances
+                found = from_information(scores, inference.observed.matrix, inference.loose(), known)
+            else:
+                found = laplace(scores, *self._of_scores, inference.loose(), inference.integrated_variances)
         if found.raised:
             warn(
                 "the information on the scores is not positive definite, as with very few votes: "

@@ -175,6 +175,34 @@ void list_votes(const Array<const int64_t>& start, const Ints& annotator, const 
     begins[pairs] = static_cast<int64_t>(before[blocks]);
 }
 
+// The log-likelihood of each list of votes if the first, or the second, item is truly better. `of_kind` has two entries for
+// each kind of vote: if the second and if the first item is better.
+void list_likelihoods(const Array<const int64_t>& start, const Ints& vote, const Doubles& weight, const Doubles& of_kind,
+                      OutDoubles if_first, OutDoubles if_second, int threads) {
+    const size_t lists = if_first.size(), blocks = block_count(lists, 1);
+    require(start.size() == lists + 1 && if_second.size() == lists, "one entry a list");
+    require(start.data()[lists] == static_cast<int64_t>(vote.size()), "lists must cover the votes");
+    require(weight.size() == 0 || weight.size() == vote.size(), "weight must be empty or one a vote");
+    const int64_t* begin = start.data();
+    const int32_t* votes = vote.data();
+    const double *weights = weight.size() ? weight.data() : nullptr, *kinds = of_kind.data();
+    double *first = if_first.data(), *second = if_second.data();
+    nb::gil_scoped_release release;
+    for_blocks(blocks, threads, [=](size_t block) {
+        const Span span = span_of(block, blocks, lists);
+        for (size_t list = span.begin; list < span.end; ++list) {
+            double one = 0.0, other = 0.0;
+            for (int64_t v = begin[list]; v < begin[list + 1]; ++v) {
+                const double *own = kinds + 2 * votes[v], times = weights ? weights[v] : 1.0;
+                one += own[1] * times;
+                other += own[0] * times;
+            }
+            first[list] = one;
+            second[list] = other;
+        }
+    });
+}
+
 inline uint64_t scrambled(uint64_t z) {
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ULL;
     z = (z ^ z >> 27) * 0x94D049BB133111EBULL;
@@ -383,6 +411,7 @@ void mark_sides(const Ints& first, const Ints& second, Array<const Code> codes, 
 void bind_patterns(nb::module_& m) {
     m.def("patterns", &patterns);
     m.def("list_votes", &list_votes);
+    m.def("list_likelihoods", &list_likelihoods);
     m.def("mark_ballots", &mark_ballots);
     m.def("jury_patterns", &jury_patterns);
     m.def("mark_verdicts", &mark_verdicts);

@@ -129,7 +129,7 @@ class Flip(Noise):
         """Return the log of the Beta densities, each relative to its maximum."""
         # From the distance to the mode: a strong prior times the difference of two logarithms would lose the
         # likelihood in rounding.
-        away = np.clip(params, -_LARGEST_LOGIT, _LARGEST_LOGIT) - self._mode
+        away = np.minimum(np.maximum(params, -_LARGEST_LOGIT), _LARGEST_LOGIT) - self._mode
         log_flip = -np.log1p(self._keep_at_mode * np.expm1(-away))
         log_keep = -np.log1p(self._flip_at_mode * np.expm1(away))
         return float((self.prior_errors * log_flip + self.prior_correct * log_keep).sum())

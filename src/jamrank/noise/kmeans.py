@@ -13,12 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from jamrank.kernels import default_threads, kernels
-from jamrank.typing import FloatArray, Int32Array, IntArray
+from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 _SAMPLE = 512
 # Centroids of more pairs are those of about so many, which changes them by less than a per cent.
 _MOST_PAIRS = 1 << 16
 _MOST_ROUNDS = 50
+# Pairs that numpy handles at a time, so that its temporary arrays stay in cache.
+_BLOCK = 1 << 13
 _FEW_MOVES = 1e-3
 
 
@@ -35,6 +37,41 @@ class Clusters:
         return len(self.centroids)
 
 
+class PairClusters:
+    """Clusters of the differences of pairs for any number of clusters: all are found from the same seeds.
+
+    first, second: The distinct pairs.
+    matrix, of shape (items, features): Standardised features.
+    most: The largest number of clusters.
+    n_pairs: Of more pairs, about so many are clustered.
+    """
+
+    def __init__(
+        self,
+        first: Int32Array,
+        second: Int32Array,
+        matrix: FloatArray,
+        most: int,
+        threads: int | None = None,
+        n_pairs: int = _MOST_PAIRS,
+    ) -> None:
+        if len(first) > n_pairs:
+            kept = thinned(first, second, matrix, n_pairs / len(first))
+            first, second = first[kept], second[kept]
+        self._first, self._second, self._matrix, self._threads = first, second, matrix, threads
+        # The greedy seeds of fewer clusters are the first of those of more.
+        self._seeds = _seeds(first, second, matrix, most)
+
+    @property
+    def most(self) -> int:
+        """The largest number of clusters that there can be."""
+        return len(self._seeds)
+
+    def of(self, n_clusters: int, n_rounds: int = _MOST_ROUNDS) -> Clusters:
+        """Cluster the pairs by Lloyd's algorithm; into fewer clusters if there are fewer distinct differences."""
+        return _lloyd(self._first, self._second, self._matrix, self._seeds[:n_clusters], self._threads, n_rounds)
+
+
 def cluster_pairs(
     first: Int32Array, second: Int32Array, matrix: FloatArray, n_clusters: int, threads: int | None = None
 ) -> Clusters:
@@ -44,29 +81,36 @@ def cluster_pairs(
     matrix, of shape (items, features): Standardised features.
     n_clusters: Number of clusters; fewer are returned if there are fewer distinct differences.
     """
-    first, second = _thinned(first, second, matrix)
-    return _lloyd(first, second, matrix, _seeds(first, second, matrix, n_clusters), threads)
+    return PairClusters(first, second, matrix, n_clusters, threads).of(n_clusters)
 
 
-def _thinned(first: Int32Array, second: Int32Array, matrix: FloatArray) -> tuple[Int32Array, Int32Array]:
-    """Return at most about ``_MOST_PAIRS`` pairs, chosen by a hash of their features: in any order, the same."""
-    if len(first) <= _MOST_PAIRS:
-        return first, second
+def thinned(first: Int32Array, second: Int32Array, matrix: FloatArray, share: float) -> BoolArray:
+    """Return about a share of the pairs, chosen by a hash of their features: in any order, the same."""
+    if share >= 1:
+        return np.ones(len(first), np.bool_)
     rows = np.round(matrix, 9) + 0.0  # without negative zeros
     of_item = np.array([zlib.crc32(row.tobytes()) for row in rows], dtype=np.uint64)
-    one, other = of_item[first], of_item[second]
-    mixed = ((one + other) * np.uint64(0x9E3779B97F4A7C15)) ^ (one * other)
-    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-    kept = (mixed >> np.uint64(32)) < np.uint64((_MOST_PAIRS << 32) // len(first))
-    return first[kept], second[kept]
+    kept, least = np.empty(len(first), np.bool_), np.uint64(share * 2**32)
+    for begin in range(0, len(first), _BLOCK):
+        block = slice(begin, begin + _BLOCK)
+        one, other = of_item[first[block]], of_item[second[block]]
+        mixed = ((one + other) * np.uint64(0x9E3779B97F4A7C15)) ^ (one * other)
+        mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+        kept[block] = (mixed >> np.uint64(32)) < least
+    return kept
 
 
 def _lloyd(
-    first: Int32Array, second: Int32Array, matrix: FloatArray, centroids: FloatArray, threads: int | None
+    first: Int32Array,
+    second: Int32Array,
+    matrix: FloatArray,
+    centroids: FloatArray,
+    threads: int | None,
+    n_rounds: int,
 ) -> Clusters:
     """Alternate assignment of pairs and update of centroids, until hardly any pair moves."""
     previous = np.full(len(first), -1, dtype=np.int32)
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(n_rounds):
         cluster, centroids = _round(first, second, matrix, centroids, threads)
         if np.count_nonzero(cluster != previous) <= _FEW_MOVES * len(first):
             break
@@ -103,9 +147,9 @@ def _seeds(first: Int32Array, second: Int32Array, matrix: FloatArray, n_clusters
     squares = (sample**2).sum(axis=1)
     along = np.abs(np.einsum("sf,tf->st", sample, sample))
     distance = np.maximum(squares[:, None] + squares[None, :] - 2 * along, 0.0)
-    nearest, chosen = squares.copy(), []
+    nearest, room, chosen = squares.copy(), np.empty_like(distance), []
     for _ in range(min(n_clusters, len(sample))):
-        cost = np.minimum(distance, nearest[:, None]).sum(axis=0)
+        cost = np.minimum(distance, nearest, out=room).sum(axis=1)  # distances are symmetric
         # Rounded, so that ties between candidates are broken only by their position in the sorted sample.
         best = int(np.argmin(np.round(cost / max(float(squares.sum()), 1e-300), 12)))
         chosen.append(best)
@@ -118,8 +162,8 @@ def _seeds(first: Int32Array, second: Int32Array, matrix: FloatArray, n_clusters
 def _even_sample(first: Int32Array, second: Int32Array, matrix: FloatArray) -> FloatArray:
     """Return differences of pairs at even steps of their length, each with a canonical sign."""
     length = np.empty(len(first))
-    for begin in range(0, len(first), 1 << 16):
-        rows = slice(begin, begin + (1 << 16))
+    for begin in range(0, len(first), _BLOCK):
+        rows = slice(begin, begin + _BLOCK)
         length[rows] = ((matrix[first[rows]] - matrix[second[rows]]) ** 2).sum(axis=1)
     order = np.argsort(length, kind="stable")
     ranks = np.unique(np.linspace(0, len(order) - 1, _SAMPLE).round().astype(np.int64))
@@ -181,12 +225,10 @@ def choose_clusters(
     threshold: Two centroids are too close when their distance is below this fraction of the median distance.
     most: Largest number of clusters tried.
     """
-    first, second = _thinned(first, second, matrix)
-    # The greedy seeds of fewer clusters are the first of those of more.
-    seeds = _seeds(first, second, matrix, most)
-    clusters = _lloyd(first, second, matrix, seeds[:1], threads)
-    for n_clusters in range(2, len(seeds) + 1):
-        more = _lloyd(first, second, matrix, seeds[:n_clusters], threads)
+    pairs = PairClusters(first, second, matrix, most, threads)
+    clusters = pairs.of(1)
+    for n_clusters in range(2, pairs.most + 1):
+        more = pairs.of(n_clusters)
         if more.n_clusters < n_clusters or closeness(more.centroids) < threshold:
             break
         clusters = more

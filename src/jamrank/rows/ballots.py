@@ -22,6 +22,8 @@ Codes = NDArray[np.uint8] | Int32Array
 FEW_PATTERNS = 256
 # Log-odds by which a gold vote outweighs votes against it; a larger value would cost digits of the objective.
 _CERTAIN = 1000.0
+# Fewer votes of patterns are not worth a thread.
+_MANY_VOTES = 1 << 15
 
 
 class Ballots(Protocol):
@@ -112,6 +114,10 @@ class Patterns:
         """The pattern of each vote."""
         return np.repeat(np.arange(len(self)), np.diff(self.start))
 
+    @property
+    def _threads(self) -> int:
+        return default_threads() if len(self.vote) > _MANY_VOTES else 1
+
     @cached_property
     def _kinds(self) -> bool:
         """Whether the patterns are the kinds of single votes: one vote each, of every kind in order."""
@@ -132,17 +138,18 @@ class Patterns:
         of_kind = with_gold(log_emission, self.n_gold).reshape(-1, 2)
         if self._kinds:
             return np.ascontiguousarray(of_kind[:, 1]), np.ascontiguousarray(of_kind[:, 0])
-        first, second = (
-            np.bincount(self.vote_pattern, of_kind[:, truth][self.vote] * self.weight, len(self)) for truth in (1, 0)
-        )
-        return first.astype(np.float64, copy=False), second.astype(np.float64, copy=False)
+        first, second = np.empty(len(self)), np.empty(len(self))
+        kernels.list_likelihoods(self.start, self.vote, self.weight, of_kind.ravel(), first, second, self._threads)
+        return first, second
 
     def over_patterns(self, values: FloatArray, power: int = 1) -> FloatArray:
         """Add up a value for each pattern over its votes, by confusion group and side."""
         if self._kinds:
             return values[: 2 * self.n_confusion_groups].reshape(-1, 2).copy()
         weight = self.weight if power == 1 else self.weight**power
-        return _by_group(self.vote, values[self.vote_pattern] * weight, self.n_confusion_groups)
+        sums = np.empty(2 * (self.n_confusion_groups + self.n_gold))
+        kernels.sum_by_kind(self.start, self.vote, weight, np.ascontiguousarray(values), sums, self._threads)
+        return sums[: 2 * self.n_confusion_groups].reshape(-1, 2)
 
     def over_votes(self, values: FloatArray, power: int) -> FloatArray:
         """Add up a value for each row over its votes, by confusion group and side."""
@@ -207,11 +214,6 @@ def as_codes(of_row: NDArray[np.integer], n_patterns: int) -> Codes:
 def code_type(n_patterns: int) -> type[np.uint8] | type[np.int32]:
     """Return the smallest type that holds codes of so many patterns."""
     return np.uint8 if n_patterns <= FEW_PATTERNS else np.int32
-
-
-def _by_group(vote: Int32Array, values: FloatArray, n_confusion_groups: int) -> FloatArray:
-    sums = np.bincount(vote, values, 2 * n_confusion_groups)[: 2 * n_confusion_groups]
-    return sums.astype(np.float64, copy=False).reshape(n_confusion_groups, 2)
 
 
 def with_gold(log_emission: FloatArray, n_gold: int) -> FloatArray:

@@ -40,6 +40,7 @@ from jamrank.kernels.twin.passes import (
 )
 from jamrank.kernels.twin.patterns import (
     jury_patterns,
+    list_likelihoods,
     list_votes,
     mark_ballots,
     mark_sides,
@@ -73,6 +74,7 @@ __all__ = [
     "laplacian",
     "lapse_likelihood",
     "lbfgs_direction",
+    "list_likelihoods",
     "list_votes",
     "marginal",
     "marginal_lists",

@@ -67,6 +67,25 @@ def list_votes(
     share[:] = (np.bincount(pair, own * (vote % 2), len(share)) + 1) / (np.bincount(pair, own, len(share)) + 2)
 
 
+def list_likelihoods(
+    start: IntArray,
+    vote: Int32Array,
+    weight: FloatArray,
+    of_kind: FloatArray,
+    if_first: FloatArray,
+    if_second: FloatArray,
+    threads: int,
+) -> None:
+    """Add up the log-likelihood of each list's votes if the first, or the second, item is truly better.
+
+    ``of_kind`` has two entries for each kind of vote: if the second and if the first item is better.
+    """
+    of_list = np.repeat(np.arange(len(if_first)), np.diff(start))
+    weight = weight if len(weight) else np.ones(len(vote))
+    for truth, sums in ((1, if_first), (0, if_second)):
+        sums[:] = np.bincount(of_list, of_kind[truth::2][vote] * weight, len(sums))
+
+
 def mark_ballots(
     start: IntArray,
     annotator: Int32Array,
