@@ -8,6 +8,8 @@ import subprocess
 import sys
 
 import numpy as np
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -633,6 +635,56 @@ def test_codes_of_fields_equal_their_twins(texts, repeats):
         found.append(own)
     assert found[0] == found[1] == found[2]
     assert found[0][0] == twin.regular_lines(np.frombuffer(parts[0].encode(), dtype=np.uint8), ord(","), 3, 1)
+
+
+@needs_compiled
+def test_columns_that_are_passed_over_have_no_codes():
+    text = np.frombuffer(b'a,"x,\n",b\nb,,a\n', dtype=np.uint8)
+    for module in (kernels, twin):
+        codes, own = module.FieldCodes(ord(","), [0, -1, 0]), np.empty(2, dtype=np.int32)
+        assert codes.scan(text, 2) == 2
+        codes.column(2, own, 1)
+        assert [codes.words(0)[code] for code in own] == ["b", "a"]
+
+
+def as_offsets(column):
+    """Return text as older arrow has it: two arrays, of which the first begins within its memory."""
+    whole = pa.concat_arrays(
+        [
+            pa.array(["\N{ROMAN NUMERAL ONE}", None], pa.large_string()),
+            *pa.chunked_array(column.to_arrow()).cast(pa.large_string()).chunks,
+        ]
+    )
+    return pa.chunked_array([whole[2 : 2 + len(column) // 2], whole[2 + len(column) // 2 :]])
+
+
+@needs_compiled
+@given(
+    st.lists(st.lists(st.none() | st.text(max_size=20), max_size=30), min_size=1, max_size=3),
+    st.integers(1, 400),
+    st.booleans(),
+)
+def test_codes_of_text_equal_their_twins(texts, repeats, views):
+    parts = [pl.Series(part * repeats, dtype=pl.String) for part in texts]
+    parts = [pl.concat([part, part]).slice(1) if len(part) else part for part in parts]
+    found = []
+    for module, threads in ((kernels, 1), (kernels, 4), (twin, 1)):
+        codes, own = module.TextCodes(), []
+        for part in parts:
+            written = np.empty(len(part), dtype=np.int32)
+            codes.code(part if views or module is twin else as_offsets(part), written, threads)
+            words = [*codes.words(), None]
+            own.append([words[code] for code in written])
+        found.append(own)
+    assert found[0] == found[1] == found[2] == [part.to_list() for part in parts]
+
+
+@needs_compiled
+def test_columns_that_are_no_text_are_refused():
+    with pytest.raises(ValueError, match="text"):
+        kernels.TextCodes().code(pl.Series([1, 2]), np.empty(2, dtype=np.int32), 1)
+    with pytest.raises(ValueError, match="one code"):
+        kernels.TextCodes().code(pl.Series(["a", "b"]), np.empty(3, dtype=np.int32), 1)
 
 
 @needs_compiled

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,122 +12,109 @@ from numpy.typing import NDArray
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.folding import count
-from jamrank.data.ids import as_objects
+from jamrank.data.ids import as_objects, encode
 from jamrank.data.packing import Packing, sorted_keys
 from jamrank.data.parsing import REQUIRED, WINNERS
+from jamrank.data.periods import TIMES
 from jamrank.data.storage import MISSING
 from jamrank.io.canonical import integers
-from jamrank.io.tables import is_text, plain_header
+from jamrank.io.formats.table import QUESTIONS
 from jamrank.kernels import default_threads, kernels
 from jamrank.kernels.in_threads import copied, extremes
 from jamrank.typing import Int32Array
 
-_PART = 1 << 24
-# Annotators; items on the left and on the right; winners.
-_KINDS = {"annotator": 0, "left": 1, "right": 1, "winner": 2}
-_NEWLINE, _QUOTE = b"\n", ord('"')
+# Annotators; items on the left and on the right; winners; questions.
+KINDS = {"annotator": 0, "left": 1, "right": 1, "winner": 2, "question": 3}
+# What else a table of jamrank's own form may say, by the names of its columns.
+_FURTHER = {"weight", "p_left", "grade", *TIMES}
 
 
-def read_coded(path: str | os.PathLike[str]) -> Comparisons | None:
-    """Return the votes of a CSV with the four columns of jamrank's own form and nothing odd in it.
+@dataclass(frozen=True)
+class Coded:
+    """The columns of a file as codes, -1 for an empty field.
 
-    Returns: The votes; None where anything is wrong or in doubt, which :func:`jamrank.io.reader.read_comparisons`
-        then finds with all of the table before it.
+    Attributes
+    ----------
+    parts : dict of str to list of ndarray
+        Of each column that counts, part by part; whole numbers that are ids already are as they were.
+    words : dict of int to list of str
+        The distinct texts of each kind of column, by code; no kind whose columns are whole numbers.
+    written : bool
+        Whether numbers are written as text, as in a CSV.
     """
-    try:
-        with Path(path).open("rb") as file:
-            if not file.seekable():
-                return None
-            head = file.readline(_PART)
-            found = plain_header(head, str(path))
-            if found is None or sorted(found[0]) != sorted(REQUIRED):
-                return None
-            header, delimiter = found
-            codes = kernels.FieldCodes(ord(delimiter), [_KINDS[name] for name in header])
-            columns: dict[str, list[NDArray[Any]]] = {name: [] for name in header}
-            for part in _parts(file):
-                if not is_text(part) or not _add(codes, part, columns):
-                    return None
-    except OSError:
+
+    parts: dict[str, list[NDArray[Any]]]
+    words: dict[int, list[str]]
+    written: bool
+
+
+def useful_columns(names: list[str]) -> list[str] | None:
+    """Return the columns of jamrank's own form that are to be coded; None where others say something of a vote."""
+    if not set(REQUIRED) <= set(names) or _FURTHER & set(names):
         return None
-    return _votes(codes, columns) if columns["left"] else None
+    if "question" not in names and any(name.lower() in QUESTIONS for name in names):
+        return None
+    return [name for name in names if name in KINDS]
 
 
-def _parts(file: Any) -> Iterator[bytes]:
-    """Yield the rest of a file in parts of whole lines; a part without an end is the last."""
-    rest = b""
-    while more := file.read(_PART):
-        data = rest + more
-        end = _end_of_lines(data)
-        rest = data[end:]
-        if end:
-            yield data[:end]
-        elif len(rest) > 4 * _PART:
-            break
-    if rest:
-        yield rest + _NEWLINE
-
-
-def _end_of_lines(data: bytes) -> int:
-    """Return where the last line ends that ends outside quotes."""
-    end = data.rfind(_NEWLINE) + 1
-    while end and b'"' in data and np.count_nonzero(np.frombuffer(data, np.uint8, end) == _QUOTE) % 2:
-        end = data.rfind(_NEWLINE, 0, end - 1) + 1
-    return end
-
-
-def _add(codes: Any, part: bytes, columns: dict[str, list[NDArray[Any]]]) -> bool:
-    """Code the lines of a part; False where these are not regular, or an id is missing."""
-    threads = default_threads()
-    n_lines = codes.scan(np.frombuffer(part, np.uint8), threads)
-    if n_lines < 0:
+def add_part(columns: dict[str, list[NDArray[Any]]], name: str, codes: NDArray[Any]) -> bool:
+    """Keep the codes of a part of a column; False where an id is missing, or there are too many winners."""
+    low, high = extremes(codes)
+    if (high >= len(WINNERS)) if name == "winner" else (low < 0 and name != "question"):
         return False
-    for place, (name, parts) in enumerate(columns.items()):
-        own = np.empty(n_lines, dtype=np.int32)
-        codes.column(place, own, threads)
-        low, high = extremes(own)
-        if (high >= len(WINNERS)) if name == "winner" else (low < 0):
-            return False
-        parts.append(copied(own, np.int8) if name == "winner" else own)
+    columns[name].append(copied(codes, np.int8) if name == "winner" else codes)
     return True
 
 
-def _votes(codes: Any, columns: dict[str, list[NDArray[Any]]]) -> Comparisons | None:
-    said = codes.words(_KINDS["winner"])
+def votes_of(coded: Coded) -> Comparisons | None:
+    """Return the votes of a file; None where anything is wrong with one, or they do not fit into integers."""
+    said = coded.words[KINDS["winner"]]
     if not set(said) <= set(WINNERS):
         return None
     # The last one stands for an empty field, whose code is -1.
     meaning = np.array([*(WINNERS[word] for word in said), MISSING], np.int8)
-    results = np.concatenate([meaning[part] for part in columns.pop("winner")])
-    annotators, (who,) = _ranked(codes, columns, "annotator")
-    items, (left, right) = _ranked(codes, columns, "left", "right")
-    if kernels.any_equal(left, right, default_threads()):
+    results = np.concatenate([meaning[part] for part in coded.parts.pop("winner")])
+    annotators, (who,) = _ranked(coded, "annotator")
+    items, (left, right) = _ranked(coded, "left", "right")
+    if kernels.any_equal(left, right, default_threads()) or "" in (annotators[0], items[0]):
         return None
-    packing = Packing(items, annotators, np.array([""], dtype=object))
+    questions, asked = np.array([""], dtype=object), None
+    if "question" in coded.parts:
+        questions, (asked,) = _ranked(coded, "question")
+    packing = Packing(items, annotators, questions)
     if not packing.possible:
         return None
-    keys, n_missing = packing.pack(left, right, who, None, results), count(results, MISSING)
-    del left, right, who, results  # before memory is taken to sort
-    return Comparisons.unpack(packing, *sorted_keys(keys, None), len(keys) - n_missing, n_missing)
+    n_votes, n_missing = len(results), count(results, MISSING)
+    keys = [packing.pack(left, right, who, asked, results)]
+    # Before memory is taken to sort and to unpack; the keys go when they are sorted.
+    del left, right, who, asked, results
+    return Comparisons.unpack(packing, *sorted_keys(keys.pop(), None), n_votes - n_missing, n_missing)
 
 
-def _ranked(codes: Any, columns: dict[str, list[NDArray[Any]]], *names: str) -> tuple[NDArray[Any], list[Int32Array]]:
+def _ranked(coded: Coded, *names: str) -> tuple[NDArray[Any], list[Int32Array]]:
     """Return the distinct ids of some columns, sorted, and the place of each vote's id among them."""
-    words = pl.Series(codes.words(_KINDS[names[0]]), dtype=pl.String)
-    whole = integers(words)
+    kind = KINDS[names[0]]
+    if kind not in coded.words:
+        return encode(*(np.concatenate(list(_taken(coded.parts[name]))) for name in names))
+    texts = coded.words.pop(kind)
+    gaps = any(extremes(part)[0] < 0 for name in names for part in coded.parts[name])
+    # One question for all rows without; its name is no number, and no id of the others is one then.
+    words = pl.Series([*texts, ""] if gaps and "" not in texts else texts, dtype=pl.String)
+    whole = integers(words) if coded.written else None
     known = words if whole is None else whole
     order = known.arg_sort().to_numpy()
     labels = as_objects(known.gather(order)) if whole is None else whole.to_numpy()[order]
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    return labels, [_joined(columns.pop(name), rank) for name in names]
+    rank = np.empty(len(order) + 1, dtype=np.int32)
+    rank[order + 1] = np.arange(len(order), dtype=np.int32)
+    rank[0] = rank[texts.index("") + 1 if "" in texts else -1]
+    return labels, [_joined(coded.parts[name], rank) for name in names]
 
 
 def _joined(parts: list[NDArray[Any]], rank: Int32Array) -> Int32Array:
-    """Return the ranks of codes that came in parts, which are dropped on the way."""
+    """Return the ranks of codes from -1 on that came in parts, which are dropped on the way."""
     found, begin = np.empty(sum(map(len, parts)), dtype=np.int32), 0
     for part in _taken(parts):
-        kernels.code_ids(part, 0, rank, found[begin : begin + len(part)], default_threads())
+        kernels.code_ids(part, -1, rank, found[begin : begin + len(part)], default_threads())
         begin += len(part)
     return found
 

@@ -67,7 +67,7 @@ class ParquetFiles:
         for file in files:
             facts.append(_facts_of_file(file))
             with refuse_broken(str(file)):
-                table = pl.scan_parquet(file)
+                table = pl.scan_parquet(file, glob=False)
                 schemas.append(dict(table.collect_schema()))
                 rows.append(int(table.select(pl.len()).collect().item()))
         for file, schema in zip(files, schemas, strict=True):
@@ -88,7 +88,7 @@ class ParquetFiles:
         for file, rows, facts in zip(self.files, self.rows, self.facts, strict=True):
             for begin in range(0, rows, longest):
                 with refuse_broken(str(file)):
-                    frame = pl.scan_parquet(file).select(columns).slice(begin, longest).collect()
+                    frame = pl.scan_parquet(file, glob=False).select(columns).slice(begin, longest).collect()
                 refuse_contradictions(frame, facts, str(file), whole=longest >= rows)
                 yield file, begin, frame
 

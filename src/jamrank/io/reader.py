@@ -15,7 +15,7 @@ from jamrank.data.parsing import REQUIRED
 from jamrank.data.periods import TIMES
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.canonical import with_questions, with_types
-from jamrank.io.coded import read_coded
+from jamrank.io.coded_files import read_coded
 from jamrank.io.compression import decompressed
 from jamrank.io.covariates import with_covariates
 from jamrank.io.documents import read_bytes
@@ -25,7 +25,7 @@ from jamrank.io.read_log import ABSTAINED, BOTH_BAD, NO_ANSWER, ReadLog
 from jamrank.io.records import Record, looks_like_json, parse_records
 from jamrank.io.row_filters import EVERYBODY, Annotators, Sieve, refuse_bad_rows, with_all_rows
 from jamrank.io.sources import is_source, load_source
-from jamrank.io.tables import PARQUET_SUFFIXES, load_table, parse_table
+from jamrank.io.tables import load_table, parse_table
 
 _CANONICAL, _MAPPED = "canonical", "mapped"
 _TITLE = "jamrank's own form"
@@ -252,7 +252,7 @@ def _votes_of(parts: list[tuple[pl.DataFrame, ReadLog]], paths: Sequence[StrPath
 
 
 def _read_one(path: Any, way: _Way) -> Comparisons:
-    if way in (_Way(), _Way(_CANONICAL)) and _is_text_file(path) and (coded := read_coded(path)) is not None:
+    if way in (_Way(), _Way(_CANONICAL)) and _is_table(path) and (coded := read_coded(path)) is not None:
         reading = ReadLog(given_name(path), _CANONICAL, _TITLE, rows=coded.n_votes + coded.n_missing)
         return _with_readings(coded, (reading,))
     ((frame, reading),) = _chosen([_read_frame(path, way)], way)
@@ -360,11 +360,14 @@ def _read_own(content: pl.DataFrame, typed: bool, source: str) -> tuple[pl.DataF
     return frame, ReadLog(source, _CANONICAL, _TITLE, rows=frame.height, notes=notes, asked_in=asked)
 
 
-def _is_text_file(path: Any) -> bool:
-    """Return whether something is a file, no pipe, and not called JSON or Parquet."""
-    if not is_path(path) or is_source(path) or not Path(path).is_file():
+def _is_table(path: Any) -> bool:
+    """Return whether something is a file, no pipe, and not called JSON; or a folder."""
+    if not is_path(path) or is_source(path):
         return False
-    return not any(suffix.lower() in (*JSON_SUFFIXES, *PARQUET_SUFFIXES) for suffix in Path(path).suffixes[-2:])
+    where = Path(path)
+    return where.is_dir() or (
+        where.is_file() and not any(end.lower() in JSON_SUFFIXES for end in where.suffixes[-2:])
+    )
 
 
 def _load(path: Any) -> tuple[pl.DataFrame | list[Record], bool]:

@@ -22,7 +22,7 @@ from jamrank.io.documents import read_bytes, shown
 from jamrank.io.parquet import ParquetFiles, facts_of, refuse_broken, refuse_contradictions
 from jamrank.kernels import default_threads, kernels
 
-_PARQUET_MAGIC = b"PAR1"
+PARQUET_MAGIC = b"PAR1"
 PARQUET_SUFFIXES = {".parquet", ".pq"}
 _UTF8_BOM = b"\xef\xbb\xbf"
 _FOREIGN = {
@@ -72,7 +72,7 @@ def parse_table(data: bytes, source: str) -> tuple[pl.DataFrame, bool]:
     if not data or data.isspace():
         raise InputError("the file is empty", "expected a header and at least one row", source=source)
     suffixes = _suffixes(source)
-    typed = data.startswith(_PARQUET_MAGIC) or bool(PARQUET_SUFFIXES & set(suffixes[-1:]))
+    typed = data.startswith(PARQUET_MAGIC) or bool(PARQUET_SUFFIXES & set(suffixes[-1:]))
     if typed:
         frame = _read_parquet(data, source)
     else:
@@ -84,7 +84,7 @@ def parse_table(data: bytes, source: str) -> tuple[pl.DataFrame, bool]:
 
 
 def _read_parquet(data: bytes, source: str) -> pl.DataFrame:
-    if not data.startswith(_PARQUET_MAGIC):
+    if not data.startswith(PARQUET_MAGIC):
         raise InputError("the name says Parquet, the content is something else", "rename the file", source=source)
     facts = facts_of(data, source)
     with refuse_broken(source):

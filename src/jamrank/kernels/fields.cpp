@@ -8,74 +8,20 @@
 #endif
 
 #include <cstring>
-#include <memory>
 #include <vector>
 
 #include "blocks.hpp"
-#include "numbering.hpp"
+#include "words.hpp"
 
 namespace jamrank {
 namespace {
 
-struct Word {
-    const uint8_t* begin;
-    size_t size;
-};
-
-struct Hashed {
-    Word word;
-    uint64_t hash;
-};
-
-bool same_word(Word one, Word other) {
-    if (one.size != other.size) return false;
-    if (one.size < 8 || one.size > 16) return std::memcmp(one.begin, other.begin, one.size) == 0;
-    const auto differ = [&](size_t at) {
-        uint64_t a, b;
-        std::memcpy(&a, one.begin + at, 8);
-        std::memcpy(&b, other.begin + at, 8);
-        return a ^ b;
-    };
-    return (differ(0) | differ(one.size - 8)) == 0;
-}
-
-// Memory for words, which stay where they are.
-class Words {
-  public:
-    Words() = default;
-    Words(Words&&) = default;
-    Words& operator=(Words&&) = default;
-
-    Word keep(Word word) {
-        if (kPage - used_ < word.size || pages_.empty()) {
-            pages_.emplace_back(new uint8_t[std::max(kPage, word.size)]);
-            used_ = 0;
-        }
-        uint8_t* begin = pages_.back().get() + used_;
-        std::memcpy(begin, word.begin, word.size);
-        used_ = std::min(used_ + word.size, kPage);
-        return {begin, word.size};
-    }
-
-  private:
-    static constexpr size_t kPage = 1 << 16;
-    std::vector<std::unique_ptr<uint8_t[]>> pages_;
-    size_t used_ = 0;
-};
-
-// The distinct words that one thread has met in the columns of one kind, and the common code of each.
-struct Met {
-    Numbering<Word> numbering;
-    Words words;
-    std::vector<int32_t> common;
-};
-
 class FieldCodes {
   public:
-    // kinds: Which columns share their codes; one number for each column, from 0.
-    FieldCodes(int delimiter, std::vector<size_t> kinds)
+    // kinds: Which columns share their codes; one number for each column, from 0, or -1 for one that is passed over.
+    FieldCodes(int delimiter, std::vector<int> kinds)
         : delimiter_(static_cast<uint8_t>(delimiter)), kinds_(std::move(kinds)), n_kinds_(0) {
-        for (const size_t kind : kinds_) n_kinds_ = std::max(n_kinds_, kind + 1);
+        for (const int kind : kinds_) n_kinds_ = std::max(n_kinds_, static_cast<size_t>(kind + 1));
         all_.resize(n_kinds_);
     }
 
@@ -100,33 +46,30 @@ class FieldCodes {
             n_codes += codes_[part].size();
         }
         for (size_t part = 0; part < parts; ++part)
-            for (size_t kind = 0; kind < n_kinds_; ++kind) merge(met_[part][kind], all_[kind]);
+            for (size_t kind = 0; kind < n_kinds_; ++kind) met_[part][kind].merge(all_[kind]);
         return static_cast<int64_t>(n_codes / kinds_.size());
     }
 
     // Writes the codes of one column of the lines that were scanned last.
     void column(size_t column, OutInts codes, int threads) const {
         const size_t width = kinds_.size();
-        require(column < width, "a column");
+        require(column < width && kinds_[column] >= 0, "a column that is coded");
         std::vector<size_t> begin(1, 0);
         for (const auto& own : codes_) begin.push_back(begin.back() + own.size() / width);
         require(codes.size() == begin.back(), "one code a line");
         nb::gil_scoped_release release;
         for_blocks(codes_.size(), threads, [&](size_t part) {
-            const std::vector<int32_t>&own = codes_[part], &common = met_[part][kinds_[column]].common;
+            const std::vector<int32_t>& own = codes_[part];
+            const Met& met = met_[part][kinds_[column]];
             int32_t* out = codes.data() + begin[part];
-            for (size_t at = column; at < own.size(); at += width) *out++ = own[at] < 0 ? -1 : common[own[at]];
+            for (size_t at = column; at < own.size(); at += width) *out++ = own[at] < 0 ? -1 : met.common(own[at]);
         });
     }
 
     // The distinct words of a kind, by code.
     nb::list words(size_t kind) const {
         require(kind < n_kinds_, "a kind");
-        nb::list found;
-        for (const Word word : all_[kind].keys())
-            found.append(nb::steal(PyUnicode_DecodeUTF8(
-                reinterpret_cast<const char*>(word.begin), static_cast<Py_ssize_t>(word.size), nullptr)));
-        return found;
+        return as_list(all_[kind].keys());
     }
 
   private:
@@ -177,11 +120,11 @@ class FieldCodes {
                 if (last && at < end && *at == kReturn) ++at;
                 if (at >= end || *at != (last ? kNewline : delimiter_)) return false;
                 ++at;
-                line[n] = {word, hash_bytes(word.begin, word.size)};
-                met[kinds_[n % width]].numbering.fetch(line[n].hash);
+                const int kind = kinds_[n % width];
+                line[n] = kind < 0 ? Hashed{{nullptr, 0}, 0} : met[kind].hashed(word);
             }
             if (n % width) return false;
-            for (size_t k = 0; k < n; ++k) codes.push_back(line[k].word.size ? code(line[k], met[kinds_[k % width]]) : -1);
+            for (size_t k = 0; k < n; ++k) codes.push_back(line[k].word.size ? met[kinds_[k % width]].code(line[k]) : -1);
             plain.clear();
         }
         return true;
@@ -218,21 +161,8 @@ class FieldCodes {
         return nullptr;
     }
 
-    static int32_t code(const Hashed& found, Met& met) {
-        const size_t before = met.numbering.keys().size();
-        const int32_t number = met.numbering.number(found.hash, found.word, same_word);
-        if (met.numbering.keys().size() > before) met.numbering.move_last(met.words.keep(found.word));
-        return number;
-    }
-
-    static void merge(Met& met, Numbering<Word>& all) {
-        const std::vector<Word>& words = met.numbering.keys();
-        for (size_t own = met.common.size(); own < words.size(); ++own)
-            met.common.push_back(all.number(hash_bytes(words[own].begin, words[own].size), words[own], same_word));
-    }
-
     uint8_t delimiter_;
-    std::vector<size_t> kinds_;
+    std::vector<int> kinds_;
     size_t n_kinds_;
     std::vector<std::vector<Met>> met_;
     std::vector<Numbering<Word>> all_;
@@ -243,7 +173,7 @@ class FieldCodes {
 
 void bind_fields(nb::module_& m) {
     nb::class_<FieldCodes>(m, "FieldCodes")
-        .def(nb::init<int, std::vector<size_t>>())
+        .def(nb::init<int, std::vector<int>>())
         .def("scan", &FieldCodes::scan)
         .def("column", &FieldCodes::column)
         .def("words", &FieldCodes::words);

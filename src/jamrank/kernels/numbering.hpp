@@ -63,6 +63,15 @@ class Numbering {
     std::vector<Key> keys_;
 };
 
+// Fewer than eight bytes as one number, which together with their count says all.
+inline uint64_t short_word(const uint8_t* bytes, size_t width) {
+    if (width < 4) return width ? bytes[0] | uint64_t{bytes[width / 2]} << 8 | uint64_t{bytes[width - 1]} << 16 : 0;
+    uint32_t first, last;
+    std::memcpy(&first, bytes, 4);
+    std::memcpy(&last, bytes + width - 4, 4);
+    return first | uint64_t{last} << 32;
+}
+
 // Every bit of a word must reach the lowest bits: names often differ in their last characters alone.
 inline uint64_t hash_bytes(const uint8_t* bytes, size_t width) {
     uint64_t hash = width;
@@ -76,9 +85,7 @@ inline uint64_t hash_bytes(const uint8_t* bytes, size_t width) {
         return found;
     };
     if (width < 8) {
-        uint64_t last = 0;
-        for (size_t k = 0; k < width; ++k) last |= uint64_t{bytes[k]} << (8 * k);
-        mix(last);
+        mix(short_word(bytes, width));
         return hash;
     }
     for (size_t at = 0; at + 8 < width; at += 8) mix(word(bytes + at));

@@ -1,11 +1,13 @@
-// Text ids to codes: Python strings, and rows of bytes as numpy has text of fixed width.
+// Text ids to codes: Python strings, rows of bytes as numpy has text of fixed width, and columns in arrow's memory.
 #include "bindings.hpp"
 
 #include <cstring>
 #include <vector>
 
+#include "arrow.hpp"
 #include "blocks.hpp"
 #include "numbering.hpp"
+#include "words.hpp"
 
 namespace jamrank {
 namespace {
@@ -58,11 +60,66 @@ size_t code_rows(const Array<const uint8_t>& bytes, size_t width, Array<int32_t>
     return all.keys().size();
 }
 
+// Codes of columns of text that come part by part; a part may be dropped after it was coded.
+class TextCodes {
+  public:
+    TextCodes() = default;
+    TextCodes(const TextCodes&) = delete;
+    TextCodes& operator=(const TextCodes&) = delete;
+
+    // Writes the code of each text, -1 for a missing one.
+    void code(const nb::object& column, OutInts codes, int threads) {
+        const TextColumn texts(column);
+        const size_t n = texts.size(), parts = n < kFew ? 1 : std::min<size_t>(std::max(threads, 1), kMostParts);
+        require(codes.size() == n, "one code a text");
+        nb::gil_scoped_release release;
+        if (met_.size() < parts) met_.resize(parts);
+        for_blocks(parts, threads, [&](size_t part) {
+            const Span span = span_of(part, parts, n);
+            size_t first = 0;
+            for (const TextArray& array : texts.arrays) {
+                const size_t begin = std::max(span.begin, first), end = std::min(span.end, first + array.size());
+                if (begin < end) read(array, begin - first, end - first, met_[part], codes.data() + begin);
+                first += array.size();
+            }
+        });
+        for (size_t part = 0; part < parts; ++part) met_[part].merge(all_);
+        for_blocks(parts, threads, [&](size_t part) {
+            const Span span = span_of(part, parts, n);
+            for (size_t v = span.begin; v < span.end; ++v)
+                if (codes.data()[v] >= 0) codes.data()[v] = met_[part].common(codes.data()[v]);
+        });
+    }
+
+    nb::list words() const { return as_list(all_.keys()); }
+
+  private:
+    static constexpr size_t kMostParts = 16, kAhead = 64, kFew = 1 << 12;
+
+    // Words are looked up some texts later, when their places in the table have been fetched.
+    static void read(const TextArray& array, size_t begin, size_t end, Met& met, int32_t* codes) {
+        Hashed ahead[kAhead];
+        for (; begin < end; begin += kAhead) {
+            const size_t count = std::min(kAhead, end - begin);
+            for (size_t k = 0; k < count; ++k)
+                if (!array.missing(begin + k)) ahead[k] = met.hashed(array.word(begin + k));
+            for (size_t k = 0; k < count; ++k) *codes++ = array.missing(begin + k) ? -1 : met.code(ahead[k]);
+        }
+    }
+
+    std::vector<Met> met_;
+    Numbering<Word> all_;
+};
+
 }  // namespace
 
 void bind_strings(nb::module_& m) {
     m.def("code_strings", &code_strings);
     m.def("code_rows", &code_rows);
+    nb::class_<TextCodes>(m, "TextCodes")
+        .def(nb::init<>())
+        .def("code", &TextCodes::code)
+        .def("words", &TextCodes::words);
 }
 
 }  // namespace jamrank

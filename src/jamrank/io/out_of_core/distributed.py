@@ -1,12 +1,13 @@
 """Votes on a cluster: from Parquet files to encoded parts that stay with its workers.
 
 The files are read twice, as for votes on disk: the first reading collects the ids, the second turns votes into
-integers that sort by pair, question and annotator. dask's shuffle then brings each range of pairs together.
+integers that sort by pair, question and annotator. Then each range of pairs is brought together.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -31,14 +32,13 @@ from jamrank.io.out_of_core.distributed_tasks import (
     cut_file,
     describe_file,
     find_files,
-    from_frame,
     ids_of,
+    keys_between,
     keys_of,
     merge_found,
     packing_of,
     refuse_too_many,
     sort_keys,
-    to_frame,
 )
 from jamrank.io.out_of_core.parted import PartedComparisons
 from jamrank.typing import IntArray
@@ -48,7 +48,6 @@ Progress = Callable[[str, int, int], None]
 _PART_VOTES, _MOST_PARTS = 1 << 21, 4096
 # Pairs from which the bounds of the parts are taken.
 _SAMPLE = 1 << 18
-_LARGEST_KEY = (1 << 63) - 1
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -196,25 +195,23 @@ class _Reader:
         return merged
 
     def _shuffle(self, chunks: list[FileChunk], shared: Any, edges: IntArray) -> list[Any]:
-        """Return a future of the votes of each range of keys."""
+        """Return a future of the votes of each range of keys.
+
+        Ranges are brought together in groups, and a group is cut into its ranges: about as many tasks as there are
+        chunks times groups, since dask's scheduler takes milliseconds for each task.
+        """
         client = self.cluster.client
+        bounds = [0, *edges.tolist(), None]
+        width = math.isqrt(len(edges)) + 1
+        keys: list[Any] = []
         with self.cluster.clearly():
             read = client.map(keys_of, chunks, [shared] * len(chunks), pure=False)
-            if not len(edges):
-                return [client.submit(sort_keys, *read, pure=False)]
-            import dask
-            import dask.dataframe as dd
-            import pandas as pd
-
-            meta = pd.DataFrame({"key": np.empty(0, dtype=np.int64)})
-            meta["weight"] = np.empty(0, dtype=np.float64 if self.weighted else np.int8)
-            frames = client.map(to_frame, read, pure=False)
-            del read
-            table = dd.from_delayed([dask.delayed(frame) for frame in frames], meta=meta, verify_meta=False)
-            divisions = [0, *edges.tolist(), _LARGEST_KEY]
-            with dask.config.set({"dataframe.shuffle.method": "p2p"}):
-                ranges = table.set_index("key", divisions=divisions, shuffle_method="p2p").to_delayed()
-            keys: list[Any] = client.compute([dask.delayed(from_frame, pure=False)(own) for own in ranges])
+            for first in range(0, len(bounds) - 1, width):
+                own = bounds[first : first + width + 1]
+                pieces = client.map(keys_between, read, low=own[0], high=own[-1], pure=False)
+                group = client.submit(sort_keys, *pieces, pure=False)
+                ranges = itertools.pairwise(own)
+                keys += [client.submit(keys_between, group, low, high, pure=False) for low, high in ranges]
             return keys
 
 

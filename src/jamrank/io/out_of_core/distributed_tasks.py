@@ -26,6 +26,7 @@ from jamrank.data.parsing import (
 )
 from jamrank.data.storage import MISSING
 from jamrank.errors import InputError
+from jamrank.kernels import kernels
 from jamrank.typing import FloatArray, IntArray
 
 # Sorted, distinct votes as integers, and their weights (empty: all 1).
@@ -201,7 +202,7 @@ def merge_found(*found: FoundIds) -> FoundIds:
 
 
 def keys_of(chunk: FileChunk, shared: tuple[Packing, bool, bool, bool]) -> Keys:
-    """Read some votes and encode them."""
+    """Read some votes and encode them; return them sorted, none folded."""
     packing, gaps, weighted, asked = shared
     optional = [name for name, there in (("question", asked), ("weight", weighted)) if there]
     with _read(chunk, ["annotator", "left", "right", "winner", *optional]) as frame:
@@ -211,22 +212,18 @@ def keys_of(chunk: FileChunk, shared: tuple[Packing, bool, bool, bool]) -> Keys:
         questions = fill_questions(as_column(frame["question"]), gaps) if asked else None
         question = None if questions is None else codes_in(packing.questions, questions)
         keys = packing.pack(left, right, who, question, parse_winners(as_column(frame["winner"])))
-        return keys, parse_weights(frame["weight"]) if weighted else np.empty(0)
+        if weighted:
+            order = np.argsort(keys, kind="stable")
+            return keys[order], parse_weights(frame["weight"])[order]
+        kernels.sort_keys(keys, int(keys.max(initial=0)).bit_length(), 1)
+        return keys, np.empty(0)
 
 
-def to_frame(keys: Keys) -> Any:
-    """Return keys and weights as a frame, for the shuffle of dask."""
-    import pandas as pd
-
+def keys_between(keys: Keys, low: int, high: int | None) -> Keys:
+    """Return a range of sorted keys with their weights: from ``low`` up to below ``high``."""
     key, weight = keys
-    return pd.DataFrame({"key": key, "weight": weight if len(weight) else np.zeros(len(key), dtype=np.int8)})
-
-
-def from_frame(frame: Any) -> Keys:
-    """Return the sorted keys and weights of a shuffled frame."""
-    weight = frame["weight"].to_numpy()
-    key = np.array(frame.index.to_numpy(), dtype=np.int64)
-    return sort_keys((key, weight if weight.dtype == np.float64 else np.empty(0)))
+    begin, end = (len(key) if edge is None else int(np.searchsorted(key, edge)) for edge in (low, high))
+    return key[begin:end].copy(), weight[begin:end].copy()
 
 
 def sort_keys(*keys: Keys) -> Keys:

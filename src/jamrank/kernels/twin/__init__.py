@@ -25,7 +25,7 @@ from jamrank.kernels.twin.encoding import (
     take_ids,
     unpack_votes,
 )
-from jamrank.kernels.twin.fields import FieldCodes
+from jamrank.kernels.twin.fields import FieldCodes, TextCodes
 from jamrank.kernels.twin.marginal import marginal, marginal_lists
 from jamrank.kernels.twin.passes import (
     assign,
@@ -53,6 +53,7 @@ from jamrank.kernels.twin.steps import lbfgs_direction
 
 __all__ = [
     "FieldCodes",
+    "TextCodes",
     "absorb_effects",
     "any_equal",
     "assign",

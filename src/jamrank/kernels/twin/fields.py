@@ -1,8 +1,9 @@
-"""Numpy twin of what turns the fields of a text file into codes."""
+"""Numpy twins of what turns the fields of a text file, and columns of text, into codes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,8 @@ class FieldCodes:
     """Codes of the fields of whole lines, which come part by part.
 
     delimiter: Between two fields.
-    kinds: Which columns share their codes; one number for each column, from 0.
+    kinds: Which columns share their codes; one number for each column, from 0, or -1 for one that is passed
+        over.
     """
 
     def __init__(self, delimiter: int, kinds: Sequence[int]) -> None:
@@ -38,7 +40,7 @@ class FieldCodes:
         data, width = text.tobytes(), len(self._kinds)
         fields = [data[begin:end] for begin, end in zip([0, *(ends[:-1] + 1)], ends, strict=True)]
         self._columns = [
-            [self._code(self._codes[kind], field) for field in fields[column::width]]
+            [self._code(self._codes[kind], field) for field in fields[column::width]] if kind >= 0 else []
             for column, kind in enumerate(self._kinds)
         ]
         return n_lines
@@ -57,3 +59,22 @@ class FieldCodes:
         if word.startswith(b'"'):
             word = word[1:-1].replace(b'""', b'"')
         return codes.setdefault(word, len(codes)) if word else -1
+
+
+class TextCodes:
+    """Codes of columns of text in arrow's memory, which come part by part."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+
+    def code(self, column: Any, codes: Int32Array, threads: int) -> None:
+        """Write the code of each text, -1 for a missing one.
+
+        column: Of polars, or whatever else gives its texts as arrow does.
+        """
+        texts = column.to_list()
+        codes[:] = [-1 if text is None else self._codes.setdefault(text, len(self._codes)) for text in texts]
+
+    def words(self) -> list[str]:
+        """Return the distinct texts, by code."""
+        return list(self._codes)
