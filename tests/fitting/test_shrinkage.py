@@ -43,6 +43,27 @@ def test_few_annotators_joint_flips_and_a_truth_per_vote_keep_the_fixed_prior(n_
     np.testing.assert_array_equal(found.flip_, fixed.flip_)
 
 
+def test_discriminations_of_equal_annotators_shrink_towards_each_other() -> None:
+    votes = crowd()
+    fixed, pooled = (jr.AmElo(prior=jr.Prior(discrimination_variance=v)).fit(votes) for v in (1.0, None))
+    assert pooled.discrimination_.std() < 0.6 * fixed.discrimination_.std()
+    few = crowd(19)
+    same = [jr.AmElo(prior=jr.Prior(discrimination_variance=v)).fit(few).discrimination_ for v in (1.0, None)]
+    np.testing.assert_array_equal(*same)
+
+
+def test_an_estimated_variance_is_that_of_discriminations_that_differ() -> None:
+    rng, n = np.random.default_rng(1), 12_000
+    scores, sharp = 1.5 * rng.standard_normal(20), 1 + 0.6 * rng.standard_normal(80)
+    left = rng.integers(20, size=n)
+    right, who = (left + rng.integers(1, 20, size=n)) % 20, rng.permutation(n) % 80
+    outcome = (rng.random(n) < expit(sharp[who] * (scores[left] - scores[right]))).astype(float)
+    fitted = jr.AmElo().fit(jr.Comparisons.from_arrays(left, right, who, outcome)).result_.inference.fit.fitted
+    # On a scale with a mean square of 1.
+    unit = sharp / np.sqrt((sharp**2).mean())
+    assert fitted.noise.prior.discrimination_variance == pytest.approx(((unit - 1) ** 2).mean(), rel=0.25)
+
+
 def test_what_is_given_is_kept() -> None:
     given = jr.Prior(flip_wrong=1.0, flip_right=2.0)
     used = jr.JAM(noise="two-coin", prior=given).fit(crowd()).result_.inference.fit.fitted.noise.prior
@@ -51,7 +72,7 @@ def test_what_is_given_is_kept() -> None:
     assert used.bias_variance < 0.5
 
 
-@pytest.mark.parametrize("model", [jr.JAM(noise="two-coin"), jr.JAM()])
+@pytest.mark.parametrize("model", [jr.JAM(noise="two-coin"), jr.JAM(), jr.AmElo()])
 def test_a_loaded_model_has_the_estimated_prior(model, tmp_path) -> None:
     fitted = model.fit(crowd())
     fitted.save(tmp_path / "m.jamrank")

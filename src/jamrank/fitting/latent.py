@@ -33,13 +33,13 @@ from jamrank.fitting.prior_variances import Variances, estimate_variances, free_
 from jamrank.fitting.progress import Progress
 from jamrank.fitting.separation import warn_of_loose_items
 from jamrank.fitting.settings import FitSettings
-from jamrank.fitting.shrinkage import is_crowd, shrink
+from jamrank.fitting.shrinkage import begun, is_crowd, shrink
 from jamrank.fitting.solution import EngineSource, NoiseState, ScorerState, Solution
 from jamrank.fitting.starts import Start, best_maximum
 from jamrank.fitting.tie_use import resolve_ties
 from jamrank.fitting.warm_start import warm_start
 from jamrank.io.out_of_core.parted import Votes
-from jamrank.noise import Flip, Noise
+from jamrank.noise import NOISES, Flip, Noise
 from jamrank.scorers import SCORERS, Features, LinearScorer, SumScorer, align_features
 from jamrank.typing import FloatArray
 
@@ -150,6 +150,10 @@ class LatentFitter:
             warn_of_loose_items(engine, self.votes.items)
             if self._integrates(noise, engine):
                 return self.fit_marginal(engine, noise, prior)
+        pools = self._pools(engine)
+        if pools and not NOISES[self.settings.noise].flips:
+            self.noise_state = begun(self.noise_state)
+            noise = self.noise_state.build(engine)
         variances: Variances = (prior.score_variance if prior else None,)
         start = None
         if prior is not None and variances[0] is None:
@@ -157,13 +161,18 @@ class LatentFitter:
             variances, start = estimate_variances(problem, self.begin(problem((guess,))), (guess,))
         final = problem(variances)
         fit, own, noise_state = self.best_run(final, start), state(variances), self.noise_state
-        crowd = self.settings.unit == "pair" and is_crowd(final, self.votes.annotator_decided)
-        if prior is not None and crowd and self.settings.flips != "joint":
-            shrunk = shrink(noise_state, final, fit, self.settings.max_iter, self.settings.tol)
+        if prior is not None and pools:
+            shrunk = shrink(prior, noise_state, final, fit, self.settings.max_iter, self.settings.tol)
             final, fit, noise_state = shrunk.problem, shrunk.fit, shrunk.noise
             self.warn_unless(fit.converged, why_unconverged(fit, self.settings.max_iter))
         scores = fit.point.scores - fit.point.scores.mean()
         return Outcome(final, fit, own, noise_state, (own, final, fit.point), scores)
+
+    def _pools(self, engine: Engine) -> bool:
+        """Tell whether the prior of the annotators' parameters is estimated."""
+        of_pairs = self.settings.unit == "pair" and self.settings.flips != "joint"
+        may = of_pairs or not NOISES[self.settings.noise].flips
+        return self.prior is not None and may and is_crowd(engine, self.settings.loss, self.votes.annotator_decided)
 
     def _integrates(self, noise: Noise, engine: Engine) -> TypeGuard[Flip]:
         """Tell whether flips are fitted with the scores integrated out."""

@@ -11,8 +11,8 @@ from jamrank.errors import ParameterError
 _WEIGHT_VARIANCE = 6.25
 # The prior of the flips: default pseudo-votes of each annotator, wrong and right.
 _WRONG, _RIGHT = 1.0, 2.0
-# Variance of the biases where it is not estimated.
-_BIAS_VARIANCE = 1.0
+# Variances of the biases and of the discriminations where they are not estimated.
+_BIAS_VARIANCE, _DISCRIMINATION_VARIANCE = 1.0, 1.0
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,9 @@ class Prior:
     bias_variance : float, optional
         Variance of the normal prior on each annotator's bias towards a side, in log-odds. By default 1; estimated for
         a crowd, as the prior of the flips is.
-    discrimination_variance : float
-        Variance of the normal prior, around 1, on each annotator's discrimination.
+    discrimination_variance : float, optional
+        Variance of the normal prior, around 1, on each annotator's discrimination. By default 1; estimated for a
+        crowd: the less annotators differ, the nearer AmElo is to BradleyTerry.
     tie_variance : float
         Variance of the normal prior, around the mean of all, on the logarithm of each annotator's threshold for ties.
     """
@@ -45,7 +46,7 @@ class Prior:
     weight_variance: float | None = None
     score_variance: float | None = None
     bias_variance: float | None = None
-    discrimination_variance: float = 1.0
+    discrimination_variance: float | None = None
     tie_variance: float = 1.0
 
     def __post_init__(self) -> None:
@@ -72,6 +73,11 @@ class Prior:
         return self.bias_variance or _BIAS_VARIANCE
 
     @property
+    def discrimination_spread(self) -> float:
+        """Variance of the discriminations."""
+        return self.discrimination_variance or _DISCRIMINATION_VARIANCE
+
+    @property
     def pools_flips(self) -> bool:
         """Whether the prior of the flips may be estimated."""
         return self.flip_wrong is None and self.flip_right is None
@@ -79,7 +85,8 @@ class Prior:
     def with_estimates(self, estimates: Mapping[str, float]) -> Prior:
         """Return the prior with estimates where no value is given: both pseudo-votes of the flips, or none."""
         free = {"flip_wrong": self.pools_flips, "flip_right": self.pools_flips}
-        free["bias_variance"] = self.bias_variance is None
+        for name in ("bias_variance", "discrimination_variance"):
+            free[name] = getattr(self, name) is None
         return replace(self, **{name: value for name, value in estimates.items() if free[name]})
 
 

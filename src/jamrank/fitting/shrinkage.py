@@ -1,7 +1,7 @@
 """Priors of annotators' parameters that a crowd's own parameters suggest, where scores are not integrated out.
 
-Only for one truth per pair: with one per vote, scores and the level of the flips explain each other, so that an
-estimated level, taken for known, would make the intervals of the flips too narrow.
+Those of flips and biases only for one truth per pair: with one per vote, scores and the level of the flips explain
+each other, so that an estimated level, taken for known, would make intervals too narrow.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from jamrank.engines import Engine
 from jamrank.fitting.em import Fit, Point, Problem, run
 from jamrank.fitting.lbfgs import Secants
 from jamrank.fitting.marginal_flips import MANY_ROWS
@@ -21,6 +22,7 @@ from jamrank.typing import FloatArray
 # Fewer annotators do not tell how widely annotators are spread; of more votes each, the prior does not matter.
 _CROWD, _VOTES_EACH = 20, 200
 _ROUNDS, _STEPS = 10, 4
+_FIRST_VARIANCE = 0.1
 # Relative change of the parameters of the prior at which it has settled.
 _CLOSE = 0.05
 
@@ -34,23 +36,32 @@ class Shrunk:
     fit: Fit
 
 
-def is_crowd(problem: Problem, annotator_decided: FloatArray) -> bool:
+def is_crowd(engine: Engine, loss: str, annotator_decided: FloatArray) -> bool:
     """Tell whether the prior is estimated: there are enough annotators for it, and with few enough votes each."""
     n = int(np.count_nonzero(annotator_decided))
-    few = float(annotator_decided.sum()) <= _VOTES_EACH * n and problem.engine.n_rows <= MANY_ROWS
-    return n >= _CROWD and few and problem.loss == "logistic"
+    few = float(annotator_decided.sum()) <= _VOTES_EACH * n and engine.n_rows <= MANY_ROWS
+    return n >= _CROWD and few and loss == "logistic"
 
 
-def shrink(state: NoiseState, problem: Problem, fit: Fit, max_iter: int, tol: float) -> Shrunk:
+def begun(state: NoiseState) -> NoiseState:
+    """Return the noise with the prior from which that of a crowd is estimated.
+
+    Of few votes each, discriminations under a wide prior explain everything, and its estimate stays wide.
+    """
+    assert state.prior is not None
+    return replace(state, prior=state.prior.with_estimates({"discrimination_variance": _FIRST_VARIANCE}))
+
+
+def shrink(given: Prior, state: NoiseState, problem: Problem, fit: Fit, max_iter: int, tol: float) -> Shrunk:
     """Alternate between a few steps of the fit and the prior that its annotators' parameters suggest.
 
-    state: The noise with the user's prior, of which what is not given is estimated.
-    problem, fit: The fit under that prior.
+    given: The user's prior, of which what is not given is estimated.
+    state: The noise with the prior of the fit.
+    problem, fit: The fit.
     max_iter, tol: As in :func:`jamrank.fitting.em.run`, of the last run.
     """
-    given = state.prior
-    assert given is not None
-    point, used = fit.point, given
+    assert state.prior is not None
+    point, used, first = fit.point, state.prior, state
     for _ in range(_ROUNDS):
         suggested = _suggested(given, problem, point)
         if _moved(used, suggested) <= _CLOSE:
@@ -60,7 +71,7 @@ def shrink(state: NoiseState, problem: Problem, fit: Fit, max_iter: int, tol: fl
         # Curvature learned from the last steps of a fit that has settled may be rounding errors.
         start = problem.with_prior(replace(point, secants=Secants()))
         point = run(problem, start, max_iter=_STEPS, tol=tol).point
-    return Shrunk(state, problem, fit if used is given else run(problem, point, max_iter=max_iter, tol=tol))
+    return Shrunk(state, problem, fit if state is first else run(problem, point, max_iter=max_iter, tol=tol))
 
 
 def _suggested(given: Prior, problem: Problem, point: Point) -> Prior:
@@ -71,5 +82,5 @@ def _suggested(given: Prior, problem: Problem, point: Point) -> Prior:
 
 def _moved(a: Prior, b: Prior) -> float:
     """Return the largest relative change of a parameter."""
-    pairs = zip((*a.flip_votes, a.bias_spread), (*b.flip_votes, b.bias_spread), strict=True)
-    return max(abs(float(np.log(new / old))) for old, new in pairs if old > 0)
+    own, other = ((*each.flip_votes, each.bias_spread, each.discrimination_spread) for each in (a, b))
+    return max(abs(float(np.log(new / old))) for old, new in zip(own, other, strict=True) if old > 0)

@@ -162,7 +162,7 @@ class NoiseState:
             counts = engine.vote_counts
             return ClusteredFlip(counts, len(counts) // len(self.overall), self.overall, self.strength, *weak)
         if self.scale is not None:
-            variance = self.prior.discrimination_variance if self.prior else None
+            variance = self.prior.discrimination_spread if self.prior else None
             return Discrimination(engine.vote_counts, variance, self.scale)
         return NOISES[self.name].make(engine.vote_counts, self.prior)
 

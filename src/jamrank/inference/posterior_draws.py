@@ -14,13 +14,13 @@ from jamrank.fitting.em import Problem
 from jamrank.inference.chain_diagnostics import diagnose
 from jamrank.inference.feature_prior import FeaturePrior
 from jamrank.inference.information import observed_information
+from jamrank.inference.ridge import Density, Ridge, follow
 from jamrank.linalg.blas import blas_threads
 from jamrank.linalg.joint_information import factored
 from jamrank.noise import Noise
 from jamrank.scorers import ObjectScorer
 from jamrank.typing import FloatArray, IntArray
 
-Density = Callable[[FloatArray], tuple[float, FloatArray]]
 # A point on the other side of a jump by a factor, and the logarithm of the Jacobian; None if there is none.
 Jump = Callable[[FloatArray, float], tuple[FloatArray, float] | None]
 
@@ -37,6 +37,8 @@ _TRAJECTORY = 1.6
 _MOST_STEPS = 16
 # In units of the scores' prior precision: a lower bound on the information for the length of steps.
 _LEAST_CURVED = 0.5
+# Bend of the ridge from which chains jump along it, and the most parameters with which it is followed.
+_BENT, _MOST_FOLLOWED = 0.4, 300
 # R-hat beyond which chains are drawn again with jumps, their number in a step, and the scale of their log factors.
 _DISAGREE, _JUMPS, _JUMP_SCALE = 1.1, 8, 0.5
 # With fewer draws R-hat is too uncertain.
@@ -139,6 +141,10 @@ class Posterior:
 
     def _spread(self, x: FloatArray) -> Spread:
         """Return steps as wide as the posterior near a point."""
+        return Spread(_wide(*self._precision(x)))
+
+    def _precision(self, x: FloatArray) -> tuple[FloatArray, float]:
+        """Return the observed information near a point, and a lower bound on its eigenvalues."""
         theta, params = self._split(x)
         n, squares = len(theta), float(theta @ theta)
         variance = (_IMAGINED_ITEMS + squares) / (n + _IMAGINED_ITEMS) if self.variance is None else self.variance
@@ -152,7 +158,7 @@ class Posterior:
             matrix[:n, :n] += self.prior.precision(theta) - np.eye(n) / variance
             variance = _LARGEST_VARIANCE
         place = np.concatenate([self._order[0], n + self._order[1]])
-        return Spread(_wide(matrix[np.ix_(place, place)], _LEAST_CURVED / variance))
+        return matrix[np.ix_(place, place)], _LEAST_CURVED / variance
 
     def _stretched(self, spread: Spread, draws: FloatArray) -> Spread:
         """Return the spread, widened to that of some draws along the least normal direction, the scale.
@@ -184,11 +190,22 @@ class Posterior:
         return self._joined(factor * theta, moved[0]), len(theta) * float(np.log(factor)) + moved[1]
 
     def _draw(self, n: int, random_state: Any) -> Draws:
+        ridge = self._ridge()
+        if ridge is not None and ridge.bend >= _BENT:
+            return self._chains(n, random_state, ridge.jump)
         found = self._chains(n, random_state, None)
         agree = n < _FEW_DRAWS or diagnose(found.scores, N_CHAINS).rhat <= _DISAGREE
         if agree or self.noise.rescaled(self.params, 1.0) is None:
             return found
         return self._chains(n, random_state, self._jump)
+
+    def _ridge(self) -> Ridge | None:
+        """Return the ridge along the scale of the scores; None where it takes as long as chains, or may be absent."""
+        n_params = len(self.theta) + len(self.params)
+        if n_params > _MOST_FOLLOWED or not self.noise.closed_form or self.prior is not None:
+            return None
+        along = self._joined(self.theta - self.theta.mean(), np.zeros(len(self.params)))
+        return follow(self.density, lambda x: self._precision(x)[0], self._joined(self.theta, self.params), along)
 
     def _chains(self, n: int, random_state: Any, jump: Jump | None) -> Draws:
         rng = np.random.default_rng(random_state)

@@ -171,6 +171,7 @@ _SCHEMA: dict[str, Any] = {
             "score_information": (Array("f", ("items",)), None),
             "flip_votes": (Array("f", (2,)), None),
             "bias_variance": (float, None),
+            "discrimination_variance": (float, None),
         },
         None,
     ),

@@ -36,6 +36,8 @@ from jamrank.scorers import Features, KernelMap
 # Up to this many votes are written with the model, so that it can compute further results; of a jury, whose matrix
 # compresses well, up to the second number.
 _MOST_VOTES, _MOST_JURY_VOTES = 2_000_000, 20_000_000
+# Variances in the prior of a noise that may be estimated.
+_VARIANCES = ("bias_variance", "discrimination_variance")
 
 
 def model_bytes(model: RankingModel) -> bytes:
@@ -180,13 +182,13 @@ def _fit_body(fit: LatentFit) -> dict[str, Any]:
 
 
 def _estimates(fit: LatentFit) -> dict[str, Any]:
-    """Return the parameters of the prior of flips and biases that were estimated."""
+    """Return the parameters of the prior of the noise that were estimated."""
     given, used = fit.settings.prior, fit.fitted.noise.prior
     if given is None or used is None:
-        return {"flip_votes": None, "bias_variance": None}
+        return {"flip_votes": None, **dict.fromkeys(_VARIANCES)}
     return {
         "flip_votes": np.array(used.flip_votes) if given.pools_flips and not used.pools_flips else None,
-        "bias_variance": used.bias_variance if given.bias_variance is None else None,
+        **{name: getattr(used, name) if getattr(given, name) is None else None for name in _VARIANCES},
     }
 
 
@@ -408,9 +410,9 @@ def _estimated(prior: Prior | None, data: dict[str, Any]) -> Prior | None:
     """Return the prior with its estimated values."""
     if prior is None:
         return None
-    flips, biases = data["flip_votes"], data.get("bias_variance")
+    flips = data["flip_votes"]
     found = {} if flips is None else dict(zip(("flip_wrong", "flip_right"), flips.tolist(), strict=True))
-    return prior.with_estimates(found if biases is None else {**found, "bias_variance": biases})
+    return prior.with_estimates(found | {name: data[name] for name in _VARIANCES if data.get(name) is not None})
 
 
 def _solution(

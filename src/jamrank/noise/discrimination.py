@@ -7,10 +7,13 @@ from typing import ClassVar
 import numpy as np
 
 from jamrank.noise.base import FlipKind, Noise
+from jamrank.noise.flip import PSEUDO_ANNOTATORS, pooled_variance
 from jamrank.typing import FloatArray
 
 # The parameters are about 1, so longer steps are not trusted.
 _LONGEST = 1.0
+# Variance of the discriminations of pseudo-annotators.
+_PSEUDO_SPREAD = 0.25
 
 
 class Discrimination(Noise):
@@ -73,6 +76,15 @@ class Discrimination(Noise):
     def missing_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
         """Return zeros: there are no latent truths."""
         return np.zeros_like(params)
+
+    def estimated_prior(
+        self, params: FloatArray, expected_counts: FloatArray, truth_variance: FloatArray
+    ) -> dict[str, float]:
+        """Return the variance of the discriminations around 1."""
+        unit, _ = self._scaled(params)
+        squares = float(((unit - 1.0) ** 2).sum()) + PSEUDO_ANNOTATORS * _PSEUDO_SPREAD
+        information = self.scale**2 * np.maximum(expected_counts[:, 1], 0.0)
+        return {"discrimination_variance": pooled_variance(squares, information, self._precision)}
 
     def log_prior(self, params: FloatArray) -> float:
         """Return the log density relative to its maximum."""

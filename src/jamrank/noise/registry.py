@@ -57,7 +57,7 @@ def _difficulty(vote_counts: FloatArray, prior: Prior | None) -> Noise:
 
 
 def _discrimination(vote_counts: FloatArray, prior: Prior | None) -> Noise:
-    return Discrimination(vote_counts, prior.discrimination_variance if prior else None)
+    return Discrimination(vote_counts, prior.discrimination_spread if prior else None)
 
 
 def _none(vote_counts: FloatArray, prior: Prior | None) -> Noise:
