@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 import jamrank as jr
-from jamrank.inference.posterior_draws import sample
+from jamrank.inference.posterior_draws import Spread, sample
 from jamrank.inference.ridge import Reflection, follow
 
 ALONG = np.array([0.6, 0.8, 0.0])
@@ -83,7 +83,7 @@ def test_there_is_no_jump_beyond_the_ridge():
 
 def test_chains_with_jumps_draw_from_the_density():
     rng = np.random.default_rng(0)
-    draws, _ = sample(curved, np.array([0.6, 0.8, -1.0]), 0.05 * np.eye(3), 4000, rng, jump=ridge().jump)
+    draws, _ = sample(curved, np.array([0.6, 0.8, -1.0]), Spread(0.05 * np.eye(3)), 4000, rng, jump=ridge().jump)
     log = np.log(draws @ ALONG)
     assert log.mean() == pytest.approx(0, abs=0.06)
     assert log.std() == pytest.approx(0.5, abs=0.05)
