@@ -217,7 +217,7 @@ def main() -> None:
     every = run(names, most, None if given.quick else DONE, given.jobs, given.minutes, known)
     kept.write_text(packed(every))
     found = [one for one in every if one["job"] in names]
-    real = [] if given.no_real else everyday_real.run(["llmfao, GPT-4"] if given.quick else [*everyday_real.SESSIONS])
+    real = [] if given.no_real else everyday_real.run(["llmfao, GPT-4"] if given.quick else everyday_real.EVERYDAY)
     rows = [summary(job.name, found) for job in jobs]
     sentences = sentence_rows(found)
     commits = ", ".join(sorted({one["commit"] for one in found}))
