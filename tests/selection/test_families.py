@@ -54,8 +54,9 @@ def test_it_is_compared_where_the_test_fails():
 def test_it_is_not_tried_where_it_cannot_be_used(monkeypatch):
     votes = drawn(CAMPS, 0).votes
     assert families.differ_in_taste(votes)
-    monkeypatch.setattr(families, "_MOST_WORK", 6 * 12**3 - 1)
+    monkeypatch.setattr(families, "MOST_SAMPLED", 6 * 12**3 - 1)
     assert not families.differ_in_taste(votes)
+    monkeypatch.undo()
     monkeypatch.setattr("jamrank.selection.auto.try_families", None)
     monkeypatch.setattr("jamrank.selection.auto.differ_in_taste", lambda votes: True)
     # None of these reach the sampler.
@@ -66,6 +67,14 @@ def test_it_is_not_tried_where_it_cannot_be_used(monkeypatch):
     jr.Auto().choose(tied)
     with pytest.raises(TypeError):
         jr.Auto().choose(votes)
+
+
+@pytest.mark.parametrize("many", [(), (12, 8)])
+def test_families_are_found_among_many_annotators(many):
+    votes = jr.simulate(
+        25, 40, 60_000, truth="vote", flips=[0.1] * 40, spread=1.5, tastes=Tastes(families=many), random_state=0
+    ).votes
+    assert (jr.Auto().fit(votes).chosen_ == "FamilyBT") == bool(many)
 
 
 def test_names_do_not_change_whether_tastes_differ(monkeypatch):

@@ -48,8 +48,11 @@ class FamilyVotes:
         """Votes of each annotator."""
         return np.bincount(self.annotator, self.count, self.n_annotators).astype(np.float64)
 
-    def ordered(self) -> tuple[FamilyVotes, IntArray, IntArray]:
-        """Return the same in an order that does not depend on names, and the items and annotators in that order."""
+    def ordered(self, sort: bool = True) -> tuple[FamilyVotes, IntArray, IntArray]:
+        """Return the same in an order that does not depend on names, and the items and annotators in that order.
+
+        sort: Also sort the votes by annotator; otherwise only items and annotators are numbered anew.
+        """
         n, count = self.n_items, self.count
         seen = np.maximum(np.bincount(self.winner, count, n) + np.bincount(self.loser, count, n), 1e-300)
         value = np.zeros(n)
@@ -62,7 +65,9 @@ class FamilyVotes:
         items, annotators = np.argsort(np.round(value, 9), kind="stable"), np.lexsort((np.round(right, 9), total))
         place, place_of_annotator = np.argsort(items), np.argsort(annotators)
         who, winner, loser = place_of_annotator[self.annotator], place[self.winner], place[self.loser]
-        order = np.lexsort((loser, winner, who))
+        if not sort:
+            return FamilyVotes(who, winner, loser, count, self.n_annotators, n), items, annotators
+        order = np.argsort((who * n + winner) * n + loser)
         votes = FamilyVotes(who[order], winner[order], loser[order], count[order], self.n_annotators, n)
         return votes, items, annotators
 

@@ -84,9 +84,10 @@ def _groups(same: FloatArray) -> IntArray:
 class DrawnUncertainty(ScoreUncertainty):
     """Draws from the posterior, made when the model was fitted."""
 
-    def __init__(self, votes: VoteSummary, scores: Scores, draws: FloatArray) -> None:
+    def __init__(self, votes: VoteSummary, scores: Scores, draws: FloatArray, chains: bool = True) -> None:
         super().__init__(votes, scores)
         vars(self)["score_draws"] = draws
+        self._chains = chains
 
     @cached_property
     def estimate(self) -> Uncertainty:
@@ -94,8 +95,10 @@ class DrawnUncertainty(ScoreUncertainty):
         return Uncertainty.of_draws(self.scores.scores, self.score_draws, "posterior")
 
     @property
-    def diagnostics(self) -> ChainDiagnostics:
-        """R-hat and effective sample size of the draws."""
+    def diagnostics(self) -> ChainDiagnostics | None:
+        """R-hat and effective sample size of the draws; None if they are not from chains."""
+        if not self._chains:
+            return None
         return diagnose(self.score_draws, N_CHAINS if len(self.score_draws) >= 4 * N_CHAINS else 1)
 
     def _draw(self, n: int, random_state: Any) -> FloatArray:
@@ -191,12 +194,14 @@ def effective_number(draws: FamilyDraws, votes: FloatArray) -> float:
     """
     n = len(votes)
     error = 5.0 * draws.scores.shape[1] / (2.0 * votes)
-    together = (draws.family[:, :, None] == draws.family[:, None, :]) & (draws.family != ALONE)[:, :, None]
-    of_family, of_own = draws.sds[:, 1] ** 2, draws.sds[:, 2] ** 2
+    each, times = np.unique(np.column_stack([draws.family, draws.sds[:, 1:]]), axis=0, return_inverse=True)
+    family = each[:, :n]
+    together = (family[:, :, None] == family[:, None, :]) & (family != ALONE)[:, :, None]
+    of_family, of_own = each[:, n] ** 2, each[:, n + 1] ** 2
     spread = np.sqrt((of_family + of_own)[:, None] + error)
     r = together * of_family[:, None, None] / (spread[:, :, None] * spread[:, None, :])
     r[:, np.arange(n), np.arange(n)] = 1.0
-    return float((n**2 / r.sum(axis=(1, 2))).mean())
+    return float((n**2 / r.sum(axis=(1, 2)))[times.ravel()].mean())
 
 
 def taste_agreement(found: dict[str, Any]) -> float | None:

@@ -1,0 +1,372 @@
+"""The families model where votes are many: normal likelihoods in place of drawn ones.
+
+With many votes the likelihood of an annotator's scores and lapses is nearly normal. It is expanded about the mean of
+the posterior given all votes; lapses are integrated out of it, and the rest is linear: families by their evidence,
+and draws of scores and effects from a mixture of normal distributions over explanations and standard deviations. The
+model and its priors are those of the sampler.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit
+
+from jamrank.fitting.families import FamilyDraws
+from jamrank.fitting.family_expansion import Cells, Expansion, Spread, expand
+from jamrank.fitting.family_search import (
+    SCORE_SDS,
+    Below,
+    Explanation,
+    Weighed,
+    climb,
+    clustered,
+    others,
+    reassign,
+    roughly,
+    weigh,
+    window,
+)
+from jamrank.fitting.family_state import ALONE, FAMILY_SDS, LAPSE_MEAN, LAPSE_SDS, OWN_SDS, OWN_WEIGHTS
+from jamrank.fitting.family_votes import FamilyVotes
+from jamrank.linalg.normal_effects import Normal, absorb_columns
+from jamrank.typing import FloatArray, IntArray
+
+# Annotators times the cube of the items: up to the first sampling is fast, and beyond the second this is slow.
+MOST_SAMPLED, _MOST_WORK = 500_000, 1_000_000_000
+# Votes of an annotator for each item, below which likelihoods are not nearly normal.
+_FEWEST_EACH = 30
+Steps = tuple[tuple[int, int], ...]
+
+_ROUNDS, _PASSES = 4, 30
+# Scores of annotators in the first rounds: wide, so that families are not taken for errors.
+_FIRST_OWN_SD, _FIRST_LAPSE_SD = 0.6, 0.8
+_SETTLED, _ROUGHLY = 1e-3, 1e-2
+# Largest step of a score and of the logit of a lapse.
+_LARGEST = 2.0
+_SMALLEST_SHARE = 0.2
+# With so many votes for each unknown score the mode is where the mean is.
+_MANY_EACH = 2_000
+# Explanations and deviations with a smaller share are not drawn from.
+_LEAST_SHARE = 1e-3
+
+
+@dataclass(frozen=True)
+class Sds:
+    """Standard deviations of own effects and of the logits of lapses."""
+
+    own: float
+    lapse: float
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """The normal posterior of scores and effects given an explanation and all standard deviations.
+
+    said, below, sums, up, top: Likelihoods of annotators and families, each before and after their own effects are
+        integrated out, and of the common scores.
+    """
+
+    said: Normal
+    below: Normal
+    sums: Normal
+    up: Normal
+    top: Normal
+    explanation: Explanation
+    family_sd: float
+    score_sd: float
+    own_sd: float
+
+    @classmethod
+    def of(
+        cls, said: Normal, below: Below, explanation: Explanation, family_sd: float, score_sd: float, own_sd: float
+    ) -> Conditional:
+        """Pass likelihoods up the tree."""
+        sums, sign = explanation.gather(below.likelihood), explanation.sign[:, None]
+        top, sums = sums[-1:], sums[:-1]
+        up = absorb_columns(sums, np.asarray(family_sd)) if explanation.n_families else sums
+        top = top + up.sum(axis=0)
+        return cls(
+            said.signed(sign), below.likelihood.signed(sign), sums, up, top, explanation, family_sd, score_sd, own_sd
+        )
+
+    def mean(self, away: float) -> tuple[FloatArray, FloatArray]:
+        """Return the means of the scores, and of those that each annotator votes by; ``away`` as in ``draw``."""
+        far, family = np.array([away]), self.explanation.family
+        at_top = self.top.precision[0] + np.eye(self.top.precision.shape[-1]) / self.score_sd**2
+        scores = np.linalg.solve(at_top, _shift(self.top, far)[0, 0])
+        own = np.repeat(scores[None], len(family), axis=0)
+        for g in range(self.explanation.n_families):
+            own[family == g] += self.family_sd**2 * (_shift(self.up, far)[0, g] - self.up.precision[g] @ scores)
+        moved = (self.below.precision @ own[..., None])[..., 0]
+        own += self.own_sd**2 * (_shift(self.below, far)[0] - moved)
+        return scores, own * self.explanation.sign[:, None]
+
+    def draw(self, away: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Draw scores, and those that each annotator votes by; draws come first.
+
+        away: How far the mean of the logits of lapses is from where the likelihoods are given, for each draw.
+        """
+        family = self.explanation.family
+        scores = _draw(self.top.precision, _shift(self.top, away), self.score_sd, rng)[:, 0]
+        own = np.repeat(scores[:, None], len(family), axis=1)
+        if self.explanation.n_families:
+            shift = _shift(self.sums, away) - np.einsum("gij,dj->dgi", self.sums.precision, scores)
+            effects = _draw(self.sums.precision, shift, self.family_sd, rng)
+            inside = family != ALONE
+            own[:, inside] += effects[:, family[inside]]
+        if self.own_sd > 0:
+            moved = np.matmul(self.said.precision, own.transpose(1, 2, 0)).transpose(2, 0, 1)
+            own += _draw(self.said.precision, _shift(self.said, away) - moved, self.own_sd, rng)
+        return scores, own * self.explanation.sign[:, None]
+
+    def covariance(self, of_mean: float) -> FloatArray:
+        """Return the covariance of the scores each annotator votes by; given the variance of the mean of lapses."""
+        one = np.eye(self.top.precision.shape[-1])
+        common = np.linalg.inv(self.top.precision[0] + one / self.score_sd**2)
+        kept = one - self.family_sd**2 * self.up.precision
+        found = np.concatenate([self.family_sd**2 * kept + kept @ common @ kept, common[None]])
+        found = found[self.explanation.family]
+        if self.own_sd > 0:
+            kept = one - self.own_sd**2 * self.below.precision
+            found = self.own_sd**2 * kept + kept @ found @ kept
+        moved = self.mean(0.5)[1] - self.mean(-0.5)[1]
+        return np.asarray(found + of_mean * moved[:, :, None] * moved[:, None, :])
+
+
+def _shift(likelihood: Normal, away: FloatArray) -> FloatArray:
+    """Return the shifts for each draw, which come first."""
+    shift = likelihood.shift
+    return np.asarray(shift[..., 1] + away[:, None, None] * (0.5 * (shift[..., 2] - shift[..., 0])))
+
+
+def _draw(precision: FloatArray, shift: FloatArray, sd: float, rng: np.random.Generator) -> FloatArray:
+    """Draw normal effects from stacked likelihoods: precisions (stack, n, n), shifts (draws, stack, n)."""
+    inverse = np.linalg.inv(np.linalg.cholesky(precision + np.eye(precision.shape[-1]) / sd**2))
+    noise = rng.standard_normal(shift.shape).transpose(1, 2, 0)
+    found = np.matmul(inverse.transpose(0, 2, 1), np.matmul(inverse, shift.transpose(1, 2, 0)) + noise)
+    return np.asarray(found.transpose(2, 0, 1))
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Where the votes are expanded, and what explains them best.
+
+    near: Explanations that differ from the best in a single annotator and are nearly as likely.
+    spread: The posterior over which slopes are taken; None at the mode.
+    """
+
+    scores: FloatArray
+    log_odds: FloatArray
+    best: Weighed
+    sds: Sds
+    near: list[Explanation]
+    spread: Spread | None
+
+    @property
+    def lapse_mean(self) -> float:
+        """The mean of the logits of lapses."""
+        return float(self.best.lapse_mean[self.best.at])
+
+
+def settle(cells: Cells, fit: Fit, passes: int = _PASSES, *, mode: bool = False) -> tuple[Fit, Expansion]:
+    """Move to the posterior mean given explanation and standard deviations, and return the expansion there.
+
+    mode: Go to the mode instead, which is fast but less accurate, and only near it.
+    """
+    last, share = np.empty(0), 1.0
+    unknown = cells.n_items * (1 + fit.best.explanation.n_families + cells.n_annotators * (fit.sds.own > 0))
+    smooth = not mode and (cells.won.sum() + cells.lost.sum()) < _MANY_EACH * unknown
+    if not smooth:
+        fit = replace(fit, spread=None)
+    for done in range(passes + 1):
+        found = expand(cells, fit.scores, fit.log_odds, fit.spread)
+        if done == passes:
+            break
+        said, below = found.below(fit.lapse_mean, fit.sds.lapse, fit.sds.own)
+        fit = replace(fit, best=weigh(below, fit.best.explanation))
+        given = Conditional.of(said, below, fit.best.explanation, *fit.best.sds, fit.sds.own)
+        scores = given.mean(fit.lapse_mean - below.lapse_mean)[1]
+        log_odds, precision = found.log_odds(scores, fit.lapse_mean, fit.sds.lapse)
+        step = np.column_stack([scores - fit.scores, log_odds - fit.log_odds])
+        # Steps along the ridge of wide scores with many lapses may go too far, and back.
+        share = max(0.5 * share, _SMALLEST_SHARE) if done and (step * last).sum() < 0 else min(1.5 * share, 1.0)
+        last, moved = step, np.clip(share * step, -_LARGEST, _LARGEST)
+        fit = replace(fit, scores=fit.scores + moved[:, :-1], log_odds=fit.log_odds + moved[:, -1])
+        if np.abs(step).max(initial=0.0) < (_ROUGHLY if mode else _SETTLED) and (fit.spread or not smooth):
+            break
+        if smooth:
+            fit = replace(fit, spread=_spread(found, given, fit, precision))
+    return fit, found
+
+
+def _spread(found: Expansion, given: Conditional, fit: Fit, precision: FloatArray) -> Spread:
+    """Return posterior covariances. ``precision``: Of the logits of lapses given scores."""
+    of_mean = 1.0 / float(fit.best.lapse_information[fit.best.at])
+    scores = given.covariance(of_mean)
+    slope = found.slope / precision[:, None]
+    both = -(scores @ slope[..., None])[..., 0]
+    return Spread(scores, both, 1 / precision - (both * slope).sum(axis=1))
+
+
+def fit_families(votes: FamilyVotes, families: IntArray | None, n_draws: int, random_state: int = 0) -> FamilyDraws:
+    """Return draws as :func:`jamrank.fitting.families.sample_families` does, from the normal approximation.
+
+    families: The family of each annotator where it is known.
+    """
+    cells = Cells.of(votes)
+    fit, found = settle(cells, _start(cells, families), mode=True)
+    for done in range(_ROUNDS):
+        before = fit
+        fit = _explain(found, fit, families is not None, first=not done)
+        fit, found = settle(cells, fit)
+        if fit.best.explanation.key == before.best.explanation.key and fit.sds == before.sds:
+            break
+    return _draws(found, fit, n_draws, families is not None, np.random.default_rng(random_state))
+
+
+def nearly_normal(n_annotators: int, n_items: int, n_votes: float) -> bool:
+    """Tell whether this approximation is used: votes are many, and sampling would take more than some ten seconds."""
+    work = n_annotators * n_items**3
+    return MOST_SAMPLED < work <= _MOST_WORK and n_votes >= _FEWEST_EACH * n_annotators * n_items
+
+
+def _start(cells: Cells, families: IntArray | None) -> Fit:
+    """Return scores, signs and lapses as if all annotators had one taste and erred alike."""
+    k, n, one = cells.n_annotators, cells.n_items, np.ones((1, 1))
+    sign = _signs(cells)
+
+    def about(scores: FloatArray, log_odds: FloatArray, start: Explanation, own_sd: float) -> Fit:
+        best = Weighed(start, one, log_odds.mean() * one, one)
+        return Fit(scores, log_odds, best, Sds(own_sd, _FIRST_LAPSE_SD), [], None)
+
+    alone = Explanation(np.full(1, ALONE), np.ones(1))
+    common = about(np.zeros((1, n)), np.full(1, LAPSE_MEAN), alone, 0.0)
+    common, _ = settle(cells.together(sign), common, mode=True)
+    start = Explanation.of(np.full(k, ALONE) if families is None else families, sign)
+    scores, log_odds = sign[:, None] * common.scores, np.repeat(common.log_odds, k)
+    return about(scores, log_odds, start, _FIRST_OWN_SD if k > 1 else 0.0)
+
+
+def _signs(cells: Cells) -> FloatArray:
+    """Return -1 for annotators whose votes point away from those of the others."""
+    k, n, more = cells.n_annotators, cells.n_items, cells.won - cells.lost
+    base = cells.annotator * n
+    wins = np.bincount(base + cells.first, more, k * n) - np.bincount(base + cells.second, more, k * n)
+    wins, sign = wins.reshape(k, n), np.ones(k)
+    for _ in range(5):
+        signed = sign[:, None] * wins
+        sign = np.where((wins * (signed.sum(axis=0) - signed)).sum(axis=1) < 0, -1.0, 1.0)
+    return sign if sign.sum() >= 0 else -sign
+
+
+def _explain(found: Expansion, fit: Fit, fixed: bool, first: bool) -> Fit:
+    """Find the likeliest explanation, and the standard deviations that are likeliest with it.
+
+    first: Start from clusters of annotators if they are likelier.
+    """
+    if first:
+        fit = _with_sds(found, fit)
+    if first and not fixed:
+        fit = _from_clusters(found, fit)
+    below = found.below(fit.lapse_mean, fit.sds.lapse, fit.sds.own)[1]
+    best = weigh(below, fit.best.explanation)
+    if fixed:
+        moved, lost = reassign(below.given, best, fixed)
+        return _with_sds(found, replace(fit, best=weigh(below, moved), near=others(moved, lost)))
+    best, near = climb(below, best)
+    return _with_sds(found, replace(fit, best=best, near=near))
+
+
+def _from_clusters(found: Expansion, fit: Fit) -> Fit:
+    """Return the fit with the likeliest clusters, and the own effects with which they are likeliest, if it gains."""
+    said, below = found.below(fit.lapse_mean, fit.sds.lapse, fit.sds.own)
+    sign = fit.best.explanation.sign
+    given = Conditional.of(said, below, fit.best.explanation, *fit.best.sds, fit.sds.own)
+    tried = clustered(fit.scores * sign[:, None] - given.mean(0.0)[0], sign)
+    score_sd, chosen = fit.best.sds[1], (-np.inf, fit.best.explanation, fit.sds.own)
+    for own_sd, weight in zip(OWN_SDS, OWN_WEIGHTS, strict=True):
+        if own_sd <= fit.sds.own:
+            below = found.below(fit.lapse_mean, fit.sds.lapse, float(own_sd))[1]
+            for one in [fit.best.explanation, *tried]:
+                total = roughly(below, one, score_sd) + float(np.log(weight))
+                chosen = max(chosen, (total, one, float(own_sd)), key=lambda tried: tried[0])
+    return replace(fit, best=replace(fit.best, explanation=chosen[1]), sds=replace(fit.sds, own=chosen[2]))
+
+
+def _with_sds(found: Expansion, fit: Fit) -> Fit:
+    """Return the fit with the likeliest standard deviations, first of own effects and then of lapses."""
+    for own in (True, False):
+        likely = _likely_sds(found, fit, ((-1, 0), (1, 0)) if own else ((0, -1), (0, 1)))
+        sds = max(likely, key=lambda sds: likely[sds].total)
+        fit = replace(fit, best=likely[sds].best, sds=sds)
+    return fit
+
+
+@dataclass(frozen=True)
+class Likely:
+    """Standard deviations: their log posterior with an explanation, and the likelihoods that they lead to."""
+
+    total: float
+    said: Normal
+    below: Below
+    best: Weighed
+
+
+def _likely_sds(found: Expansion, fit: Fit, steps: Steps = ((-1, 0), (1, 0), (0, -1), (0, 1))) -> dict[Sds, Likely]:
+    """Return the standard deviations that are likely given the explanation, searched from those of the fit by steps.
+
+    One annotator's own effects cannot be told from the scores.
+    """
+    own_sds = OWN_SDS if len(found.pull) > 1 else OWN_SDS[:1]
+    todo = {(int(np.argmin(np.abs(own_sds - fit.sds.own))), int(np.argmin(np.abs(LAPSE_SDS - fit.sds.lapse))))}
+    seen: dict[tuple[int, int], Likely] = {}
+    kept: list[tuple[int, int]] = []
+    while todo:
+        for i, j in sorted(todo):
+            said, below = found.below(fit.lapse_mean, float(LAPSE_SDS[j]), float(own_sds[i]))
+            best = weigh(below, fit.best.explanation)
+            seen[i, j] = Likely(best.total + float(np.log(OWN_WEIGHTS[i])), said, below, best)
+        level = max(one.total for one in seen.values()) + np.log(_LEAST_SHARE)
+        kept = [at for at in sorted(seen) if seen[at].total > level]
+        beside = {(i + a, j + b) for i, j in kept for a, b in steps} - set(seen)
+        todo = {at for at in beside if 0 <= at[0] < len(own_sds) and 0 <= at[1] < len(LAPSE_SDS)}
+    return {Sds(float(own_sds[i]), float(LAPSE_SDS[j])): seen[i, j] for i, j in kept}
+
+
+def _draws(found: Expansion, fit: Fit, n_draws: int, fixed: bool, rng: np.random.Generator) -> FamilyDraws:
+    """Draw from the mixture over explanations and standard deviations."""
+    k, n = found.shift.shape
+    likely = dict(sorted(_likely_sds(found, fit).items(), key=lambda one: -one[1].total))
+    # What explains votes with the likeliest standard deviations does so with others.
+    first = next(iter(likely.values()))
+    kept = [one.explanation for one in window(first.below, first.best, fit.near, fixed)]
+    parts = [(weigh(one.below, each), sds) for sds, one in likely.items() for each in kept]
+    weights = [one.by_sd + np.log(OWN_WEIGHTS[sds.own == OWN_SDS]) for one, sds in parts]
+    log_weight = np.concatenate([weight.ravel() for weight in weights])
+    weight = np.exp(log_weight - log_weight.max())
+    weight[weight < _LEAST_SHARE * weight.max()] = 0.0
+    # Systematic: as many draws of each part as its weight, but for rounding.
+    cumulated = np.cumsum(weight) / weight.sum()
+    chosen = np.searchsorted(cumulated, (np.arange(n_draws) + rng.random()) / n_draws).clip(max=len(weight) - 1)
+    scores, own, flip = np.empty((n_draws, n)), np.empty((n_draws, k, n)), np.empty((n_draws, k))
+    family, drawn_sds = np.empty((n_draws, k), dtype=np.int64), np.empty((n_draws, 3))
+    size = len(FAMILY_SDS) * len(SCORE_SDS)
+    for at in np.unique(chosen):
+        rows = np.flatnonzero(chosen == at)
+        one, sds = parts[at // size]
+        f, s = divmod(at % size, len(SCORE_SDS))
+        said, below = likely[sds].said, likely[sds].below
+        family_sd, score_sd, sign = float(FAMILY_SDS[f]), float(SCORE_SDS[s]), one.explanation.sign
+        given = Conditional.of(said, below, one.explanation, family_sd, score_sd, sds.own)
+        mean = one.lapse_mean[f, s] + rng.standard_normal(len(rows)) / np.sqrt(one.lapse_information[f, s])
+        scores[rows], voted = given.draw(mean - below.lapse_mean, rng)
+        log_odds, precision = found.log_odds(voted, mean, sds.lapse)
+        rate = 0.5 * expit(log_odds + rng.standard_normal(log_odds.shape) / np.sqrt(precision))
+        own[rows], flip[rows] = voted * sign[:, None], np.where(sign < 0, 1 - rate, rate)
+        family[rows], drawn_sds[rows] = one.explanation.family, (score_sd, family_sd, sds.own)
+    level = scores.mean(axis=1, keepdims=True)
+    mixed = rng.permutation(n_draws)
+    scores, own = scores - level, own - level[:, None]
+    return FamilyDraws(scores[mixed], own[mixed], flip[mixed], family[mixed], drawn_sds[mixed])

@@ -1,0 +1,291 @@
+"""Explanations of normal likelihoods by families: a climb to the likeliest one, and those that are nearly as likely.
+
+An explanation says who is in which family and who is an adversary; effects are integrated out, and the standard
+deviations of scores and families over a grid. The likeliest is found from clusters of annotators, by moving single
+annotators and whole families. Explanations that differ from it by a few such moves and are not much less likely are
+kept beside it (Occam's window: Madigan and Raftery, *JASA* 89, 1994).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.cluster.hierarchy import fcluster, linkage
+
+from jamrank.fitting.family_state import (
+    ALONE,
+    FAMILY_SDS,
+    LAPSE_MEAN,
+    LAPSE_MEAN_SD,
+    LOG_SIGN,
+    SCORE_SHAPE,
+    log_membership,
+)
+from jamrank.linalg.normal_effects import Normal, absorb, absorb_columns, evidence, evidence_columns
+from jamrank.typing import FloatArray, IntArray
+
+# Standard deviations of the scores.
+SCORE_SDS = np.exp(np.arange(np.log(0.05), np.log(20.0), 0.2))
+_LOG_SCORE_SDS = -2.0 * SCORE_SHAPE * np.log(SCORE_SDS) - 0.5 / SCORE_SDS**2
+_MOST_CLUSTERS = 8
+_MOST_CLIMBS = 12
+# Explanations that are less likely than the best by more than this are left out, and those beyond so many.
+_WINDOW, _MOST_KEPT = 6.0, 40
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The family of each annotator, numbered as they come, :data:`ALONE` for none; and -1 for adversaries, else 1."""
+
+    family: IntArray
+    sign: FloatArray
+
+    @classmethod
+    def of(cls, family: IntArray, sign: FloatArray) -> Explanation:
+        """Return an explanation, its families numbered as they come."""
+        inside = family[family != ALONE]
+        _, first = np.unique(inside, return_index=True)
+        order = inside[np.sort(first)]
+        number = np.full(family.max(initial=ALONE) + 2, ALONE)
+        number[order] = np.arange(len(order))
+        return cls(number[family], sign)
+
+    @property
+    def n_families(self) -> int:
+        """Number of families."""
+        return int(self.family.max(initial=ALONE)) + 1
+
+    @property
+    def key(self) -> bytes:
+        """What is equal for equal explanations."""
+        return self.family.tobytes() + self.sign.tobytes()
+
+    @property
+    def log_prior(self) -> float:
+        """The log prior of families and signs."""
+        sizes = np.bincount(self.family[self.family != ALONE], minlength=self.n_families).astype(np.float64)
+        return float(log_membership(sizes, len(self.family)) + LOG_SIGN[(self.sign < 0).astype(np.int64)].sum())
+
+    def gather(self, below: Normal, more: int = 0) -> Normal:
+        """Multiply the likelihoods of each family's members, of so many empty ones, and last of those without one."""
+        groups = np.append(np.arange(self.n_families + more), ALONE)
+        member = (self.family == groups[:, None]).astype(np.float64)
+        k, n = below.shift.shape[:2]
+        precision = (member @ below.precision.reshape(k, -1)).reshape(-1, n, n)
+        shift = ((member * self.sign) @ below.shift.reshape(k, -1)).reshape(-1, *below.shift.shape[1:])
+        return Normal(precision, shift, member @ below.log_factor)
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """An explanation with its log posterior, by standard deviation of the families and of the scores.
+
+    lapse_mean, lapse_information: Of the mean of the logits of lapses, its normal posterior for each of these.
+    """
+
+    explanation: Explanation
+    by_sd: FloatArray
+    lapse_mean: FloatArray
+    lapse_information: FloatArray
+
+    @property
+    def total(self) -> float:
+        """The log posterior of the explanation, up to a constant."""
+        return float(np.logaddexp.reduce(self.by_sd.ravel()))
+
+    @property
+    def at(self) -> tuple[int, int]:
+        """The likeliest standard deviations, as places in their grids."""
+        f, s = np.unravel_index(int(np.argmax(self.by_sd)), self.by_sd.shape)
+        return int(f), int(s)
+
+    @property
+    def sds(self) -> tuple[float, float]:
+        """The likeliest standard deviations of families and scores."""
+        f, s = self.at
+        return float(FAMILY_SDS[f]), float(SCORE_SDS[s])
+
+
+@dataclass(frozen=True)
+class Below:
+    """Normal likelihoods of each annotator's scores, own effects integrated out.
+
+    likelihood: One column of shifts each where the mean of the logits of lapses is one less than ``lapse_mean``, is
+        equal to it, and is one more; the likelihood is normal in this mean, too.
+    """
+
+    likelihood: Normal
+    lapse_mean: float
+
+    @cached_property
+    def given(self) -> Normal:
+        """The likelihoods given this mean."""
+        return Normal(self.likelihood.precision, self.likelihood.shift[..., 1], self.likelihood.log_factor[..., 1])
+
+
+def weigh(below: Below, explanation: Explanation) -> Weighed:
+    """Return the log posterior of an explanation."""
+    sums = explanation.gather(below.likelihood)
+    top = sums[-1:]
+    if explanation.n_families:
+        top = absorb_columns(sums[:-1], FAMILY_SDS[None]).sum(axis=0) + top
+    found = np.broadcast_to(evidence_columns(top, SCORE_SDS[None]), (len(FAMILY_SDS), len(SCORE_SDS), 3))
+    # Normal in the mean: value, slope and curvature from three points, and then the prior.
+    slope, curvature = (found[..., 2] - found[..., 0]) / 2, 2 * found[..., 1] - found[..., 0] - found[..., 2]
+    away, prior = LAPSE_MEAN - below.lapse_mean, 1 / LAPSE_MEAN_SD**2
+    information = np.maximum(curvature, 0.0) + prior
+    pull = slope + prior * away
+    by_sd = found[..., 1] + 0.5 * (pull**2 / information - prior * away**2 - np.log(information / prior))
+    by_sd = by_sd + _LOG_SCORE_SDS + explanation.log_prior - np.log(len(FAMILY_SDS))
+    return Weighed(explanation, by_sd, below.lapse_mean + pull / information, information)
+
+
+def roughly(below: Below, explanation: Explanation, score_sd: float) -> float:
+    """Return the log posterior given the standard deviation of the scores and the mean of lapses."""
+    sums = explanation.gather(below.given)
+    if not explanation.n_families:
+        return float(evidence(sums, np.asarray(score_sd))[0]) + explanation.log_prior
+    top = absorb(sums[:-1], FAMILY_SDS[None]).sum(axis=0) + sums[-1:]
+    found = evidence(top, np.full(len(FAMILY_SDS), score_sd))
+    return float(np.logaddexp.reduce(found) - np.log(len(FAMILY_SDS))) + explanation.log_prior
+
+
+def _weigh_likely(below: Below, tried: list[Explanation], best: Weighed) -> list[Weighed]:
+    """Weigh those that are not far less likely than the best at its standard deviation of scores."""
+    score_sd = best.sds[1]
+    level = roughly(below, best.explanation, score_sd) - 2 * _WINDOW
+    return [weigh(below, one) for one in tried if roughly(below, one, score_sd) > level]
+
+
+def climb(below: Below, best: Weighed) -> tuple[Weighed, list[Explanation]]:
+    """Move single annotators and whole families as long as this makes the explanation likelier.
+
+    Also returns what other families and signs of single annotators make of it, if they are nearly as likely.
+    """
+    near: list[Explanation] = []
+    for _ in range(_MOST_CLIMBS):
+        before = best.total
+        moved, lost = reassign(below.given, best)
+        if moved.key != best.explanation.key:
+            best = max(best, weigh(below, moved), key=lambda one: one.total)
+        near = others(moved, lost)
+        tried = _weigh_likely(below, neighbours(best.explanation), best)
+        best = max([best, *tried], key=lambda one: one.total)
+        if best.total <= before + 1e-6:
+            break
+    return best, near
+
+
+def window(below: Below, best: Weighed, near: list[Explanation], fixed: bool = False) -> list[Weighed]:
+    """Return explanations that are nearly as likely as the best, likeliest first.
+
+    near: To be tried beside the neighbours.
+    fixed: Families are known, and have no neighbours.
+    """
+    found, todo, tried = [best], [best], {best.explanation.key}
+    while todo and len(found) < _MOST_KEPT:
+        around = near + ([] if fixed else neighbours(todo.pop(0).explanation))
+        around, near = [one for one in around if one.key not in tried], []
+        tried |= {one.key for one in around}
+        new = [one for one in _weigh_likely(below, around, best) if one.total > best.total - _WINDOW]
+        found, todo = found + new, [] if fixed else todo + new
+    most = max(one.total for one in found)
+    kept = [one for one in found if one.total > most - _WINDOW]
+    return sorted(kept, key=lambda one: -one.total)[:_MOST_KEPT]
+
+
+def clustered(deviations: FloatArray, sign: FloatArray) -> list[Explanation]:
+    """Return explanations by clusters of annotators who deviate alike from the scores, of which the largest has none.
+
+    Ward's method, cut into all numbers of clusters that are not large.
+    """
+    if len(sign) < 3:
+        return []
+    tree, found = linkage(deviations, "ward"), []
+    for count in range(2, min(_MOST_CLUSTERS, len(sign) - 1) + 1):
+        cluster = fcluster(tree, count, "maxclust")
+        size = np.bincount(cluster)
+        found.append(Explanation.of(np.where(cluster == np.argmax(size), ALONE, cluster), sign))
+    return found
+
+
+def reassign(below: Normal, at: Weighed, fixed: bool = False) -> tuple[Explanation, FloatArray]:
+    """Give one annotator after the other the likeliest family and sign, effects integrated out.
+
+    Also returns how much less likely the others are, of shape (annotators, families and the first empty and none, 2).
+    """
+    family, sign = at.explanation.family.copy(), at.explanation.sign.copy()
+    family_sd, score_sd = (np.full(1, sd) for sd in at.sds)
+    k, slots = len(family), at.explanation.n_families + (0 if fixed else 1)
+    sums = at.explanation.gather(below, slots - at.explanation.n_families)
+    up = absorb(sums[:-1], family_sd[0]) if slots else sums[:0]
+    lost = np.full((k, slots + 1, 2), -np.inf)
+    for i in range(k):
+        own, g = below[i], int(family[i])
+        sums.put(g, sums[g] - own.signed(sign[i]))
+        if g != ALONE:
+            up.put(g, absorb(sums[[g]], family_sd)[0])
+        either = Normal(own.precision, np.stack([own.shift, -own.shift], axis=-1), own.log_factor[None])
+        rest = (up.sum(axis=0) + sums[-1]).columns()
+        found = np.empty((slots + 1, 2))
+        found[-1] = evidence_columns(rest + either, score_sd[0])
+        joined = up
+        if slots:
+            joined = absorb_columns(sums[:-1].columns() + either, family_sd[0])
+            found[:-1] = evidence_columns(rest + (joined - up.columns()), score_sd[0])
+        if fixed:
+            found[np.arange(slots + 1) != g % (slots + 1)] = -np.inf
+        else:
+            family[i] = ALONE - 1
+            sizes = (family == np.arange(slots)[:, None]).sum(axis=1)
+            grown = sizes + np.eye(slots + 1, slots)
+            found += log_membership(grown, k)[:, None]
+            # Of several empty ones the first stands for all.
+            found[:-1][(np.cumsum(sizes == 0) > 1) & (sizes == 0)] = -np.inf
+        found += LOG_SIGN
+        lost[i] = found - found.max()
+        chosen, turned = (int(x) for x in np.unravel_index(int(np.argmax(found)), found.shape))
+        family[i], sign[i] = (ALONE if chosen == slots else chosen), 1.0 - 2.0 * turned
+        into = int(family[i])
+        sums.put(into, sums[into] + own.signed(sign[i]))
+        if into != ALONE:
+            one = joined[into]
+            up.put(into, Normal(one.precision, one.shift[:, turned], one.log_factor[turned]))
+            if not fixed and not np.delete(sizes == 0, into).any():
+                break  # No family is empty now; the others wait for the next round.
+    return Explanation.of(family, sign), lost
+
+
+def others(at: Explanation, lost: FloatArray) -> list[Explanation]:
+    """Return what a single annotator's other families and signs make of an explanation, in the window."""
+    found = []
+    slots = lost.shape[1] - 1
+    for i, into, turned in np.argwhere(lost > -_WINDOW):
+        family, sign = at.family.copy(), at.sign.copy()
+        family[i], sign[i] = (ALONE if into == slots else into), 1.0 - 2.0 * turned
+        found.append(Explanation.of(family, sign))
+    return found
+
+
+def neighbours(at: Explanation) -> list[Explanation]:
+    """Return what changes of whole families make of an explanation.
+
+    Those without a family change places with one, or become one; one family has no effect, or is turned; two become
+    one. The votes hardly tell the first ones.
+    """
+    family, sign, count = at.family, at.sign, at.n_families
+    alone, found = family == ALONE, []
+    for g in range(count):
+        own = family == g
+        found.append((np.where(own, ALONE, family), sign))
+        found.append((family, np.where(own, -sign, sign)))
+        if alone.any():
+            found.append((np.where(own, ALONE, np.where(alone, g, family)), sign))
+            found.append((np.where(own, ALONE, np.where(alone, count, family)), sign))
+        found += [(np.where(own, other, family), sign) for other in range(g)]
+    if count and alone.any():
+        found.append((np.where(alone, count, family), sign))
+    kept = (Explanation.of(*one) for one in found)
+    return [one for one in kept if np.isfinite(one.log_prior)]
