@@ -307,7 +307,7 @@ class Comparisons:
             column["left"],
             column["right"],
             column["annotator"],
-            parse_winners(as_column(column["winner"])),
+            parse_winners(column["winner"]),
             column.get("weight"),
             column.get("question"),
             parse_soft(as_column(column["p_left"])) if "p_left" in column else None,

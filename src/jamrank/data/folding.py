@@ -41,9 +41,10 @@ def fold(votes: EncodedVotes) -> FoldedVotes:
     packing = Packing(votes.items, votes.annotators, votes.questions)
     if not packing.possible:
         return _fold_many(votes)
-    keys = packing.pack(votes.left, votes.right, votes.annotator, votes.question, votes.results)
+    # The keys go when they are sorted, before memory is taken to unpack them.
+    keys = [packing.pack(votes.left, votes.right, votes.annotator, votes.question, votes.results)]
     n_missing = count(votes.results, MISSING)
-    return packing.unpack(*sorted_keys(keys, votes.weights), len(keys) - n_missing, n_missing)
+    return packing.unpack(*sorted_keys(keys.pop(), votes.weights), len(votes.results) - n_missing, n_missing)
 
 
 def _fold_with_covariates(votes: EncodedVotes, covariates: FloatArray) -> FoldedVotes:

@@ -51,8 +51,11 @@ def require_columns(names: Iterable[str]) -> None:
         )
 
 
-def parse_winners(column: Column) -> NDArray[np.int8]:
+def parse_winners(given: Any) -> NDArray[np.int8]:
     """Return a result code for each canonical winner; any other value is refused."""
+    if isinstance(given, pl.Series) and isinstance(given.dtype, pl.Enum):
+        return _parse_categories(given, given.dtype.categories.to_list())
+    column = as_column(given)
     if not isinstance(column, pl.Series):
         return np.array([_parse_winner(value, row) for row, value in enumerate(column.tolist())], dtype=np.int8)
     results = np.full(len(column), MISSING, dtype=np.int8)
@@ -67,6 +70,14 @@ def parse_winners(column: Column) -> NDArray[np.int8]:
         rows = (~known).arg_true().to_list()
         raise _unknown_winner(column[rows[0]], rows)
     return results
+
+
+def _parse_categories(column: pl.Series, words: list[str]) -> NDArray[np.int8]:
+    known = {**WINNERS, **_RARE_WINNERS}
+    if not set(words) <= set(known):
+        return parse_winners(column.cast(pl.String))
+    meaning = np.array([*(known[word] for word in words), MISSING], dtype=np.int8)
+    return np.asarray(meaning[column.to_physical().cast(pl.UInt32).fill_null(len(words)).to_numpy()])
 
 
 def _parse_winner(value: Any, row: int) -> int:

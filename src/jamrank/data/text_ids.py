@@ -18,8 +18,7 @@ Coded = tuple[list[str], Int32Array]
 def encode_text(*columns: Any) -> tuple[NDArray[Any], list[Int32Array]] | None:
     """Return the sorted distinct ids of the columns together, and each column in codes, where all ids are text.
 
-    *columns: Lists, numpy arrays of text or of objects, pandas columns, or polars columns of categories that are
-        fixed.
+    *columns: Lists, numpy arrays of text or of objects, and columns of pandas and polars.
     Returns: As :func:`jamrank.data.ids.encode` returns them; None where a column is of another type, or an id not
         text.
     """
@@ -45,7 +44,9 @@ def _coded(column: Any) -> Coded | None:
     if isinstance(column, pl.Series) and isinstance(column.dtype, pl.Enum) and not column.null_count():
         return column.dtype.categories.to_list(), column.to_physical().to_numpy().astype(np.int32)
     if is_arrow_text(column):
-        return None
+        column = pl.Series(column.array.__arrow_array__(), dtype=pl.String)
+    if isinstance(column, pl.Series):
+        return _of_arrow(column) if column.dtype == pl.String and not column.null_count() else None
     if type(column).__module__.startswith("pandas"):
         column = column.to_numpy()
     if isinstance(column, np.ndarray) and column.ndim == 1:
@@ -57,6 +58,12 @@ def _coded(column: Any) -> Coded | None:
     codes = np.empty(len(column), dtype=np.int32)
     distinct = kernels.code_strings(column, codes)
     return None if distinct is None else (distinct, codes)
+
+
+def _of_arrow(column: pl.Series) -> Coded:
+    codes, coder = np.empty(len(column), dtype=np.int32), kernels.TextCodes()
+    coder.code(column, codes, default_threads())
+    return coder.words(), codes
 
 
 def _of_rows(column: NDArray[np.str_]) -> Coded:

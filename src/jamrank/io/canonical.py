@@ -20,6 +20,8 @@ _ID_COLUMNS = (("annotator",), ("left", "right"), ("question",))
 
 def with_types(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a table of text with weights as numbers, and ids as integers where all are written so."""
+    numbers = [name for name in ("p_left", "grade", "weight") if name in frame.columns]
+    frame = frame.with_columns(pl.col(name).cast(pl.String) for name in numbers if frame[name].dtype == pl.Enum)
     for names in _ID_COLUMNS:
         if set(names) <= set(frame.columns):
             frame = _with_integer_ids(frame, names)

@@ -18,7 +18,6 @@ from jamrank.data.parsing import REQUIRED, WINNERS
 from jamrank.data.periods import TIMES
 from jamrank.data.storage import MISSING
 from jamrank.io.canonical import integers
-from jamrank.io.formats.table import QUESTIONS
 from jamrank.kernels import default_threads, kernels
 from jamrank.kernels.in_threads import copied, extremes
 from jamrank.typing import Int32Array
@@ -52,8 +51,11 @@ def useful_columns(names: list[str]) -> list[str] | None:
     """Return the columns of jamrank's own form that are to be coded; None where others say something of a vote."""
     if not set(REQUIRED) <= set(names) or _FURTHER & set(names):
         return None
-    if "question" not in names and any(name.lower() in QUESTIONS for name in names):
-        return None
+    if "question" not in names and len(names) > len(REQUIRED):
+        from jamrank.io.formats.table import QUESTIONS
+
+        if any(name.lower() in QUESTIONS for name in names):
+            return None
     return [name for name in names if name in KINDS]
 
 

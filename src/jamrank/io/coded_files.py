@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,16 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.errors import InputError
 from jamrank.io.coded import KINDS, Coded, add_part, useful_columns, votes_of
 from jamrank.io.parquet import ParquetFiles
+from jamrank.io.records import looks_like_json
 from jamrank.io.tables import PARQUET_MAGIC, PARQUET_SUFFIXES, is_text, plain_header
 from jamrank.kernels import default_threads, kernels
+from jamrank.kernels.in_threads import copied, extremes
+from jamrank.typing import Int32Array
 
 _PART = 1 << 24
 _ROWS = 1 << 20
+# A column with more distinct texts than this, and than half of its rows, is not worth coding.
+_FEW = 10_000
 _NEWLINE, _QUOTE = b"\n", ord('"')
 
 
@@ -51,26 +56,82 @@ def _is_parquet(path: Path) -> bool:
 
 def code_csv(path: str | os.PathLike[str]) -> Coded | None:
     """Return the columns of a CSV; None where it is not of jamrank's own form, or any of it is in doubt."""
+    parts: dict[str, list[NDArray[Any]]] = {}
+
+    def kinds(header: list[str]) -> list[int] | None:
+        names = useful_columns(header)
+        parts.update({name: [] for name in names or ()})
+        return None if names is None else [KINDS.get(name, -1) for name in header]
+
+    found = scan_csv(path, kinds, lambda name, own: add_part(parts, name, own))
+    if found is None or not parts["left"]:
+        return None
+    return Coded(parts, {KINDS[name]: found.words(KINDS[name]) for name in parts}, True)
+
+
+def code_table(path: str | os.PathLike[str]) -> pl.DataFrame | None:
+    """Return a CSV in categories; None where any of it is in doubt, or a column hardly repeats itself."""
+    parts: dict[str, list[NDArray[Any]]] = {}
+
+    def kinds(header: list[str]) -> list[int] | None:
+        parts.update({name: [] for name in header})
+        # In a single column, a blank line would look like a row.
+        return list(range(len(header))) if len(header) > 1 else None
+
+    def keep(name: str, own: Int32Array) -> bool:
+        high = int(extremes(own)[1])
+        parts[name].append(copied(own, np.int8 if high < 127 else np.int16 if high < 32767 else np.int32))
+        return high < max(sum(map(len, parts[name])) // 2, _FEW)
+
+    found = scan_csv(path, kinds, keep)
+    if found is None or not any(parts.values()):
+        return None
+    columns = []
+    for kind, name in enumerate(list(parts)):
+        words = found.words(kind)
+        # The last one stands for an empty field, whose code is -1.
+        values = pl.Series(name, [*words, None], dtype=pl.Enum(words))
+        codes = np.concatenate(parts.pop(name))
+        codes[codes < 0] = len(words)
+        columns.append(values.gather(pl.Series(codes)))
+    return pl.DataFrame(columns)
+
+
+def scan_csv(
+    path: str | os.PathLike[str],
+    kinds: Callable[[list[str]], list[int] | None],
+    keep: Callable[[str, Int32Array], bool],
+) -> Any:
+    """Code the fields of a CSV, part by part.
+
+    kinds: Returns for a header which columns share their codes (-1: is not coded), or None where it is of no use.
+    keep: Called with the name and codes of each column that is coded in each part; False to give up.
+    Returns: What knows the words by kind and code; None where it was given up, or any of the file is in doubt.
+    """
     try:
         with Path(path).open("rb") as file:
             if not file.seekable():
                 return None
             head = file.readline(_PART)
-            found = plain_header(head, str(path))
-            names = None if found is None else useful_columns(found[0])
-            if found is None or names is None:
+            found = None if looks_like_json(head) else plain_header(head, str(path))
+            kind_of = None if found is None else kinds(found[0])
+            if found is None or kind_of is None:
                 return None
-            header, delimiter = found
-            codes = kernels.FieldCodes(ord(delimiter), [KINDS.get(name, -1) for name in header])
-            parts: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
-            places = {name: header.index(name) for name in names}
+            codes, threads = kernels.FieldCodes(ord(found[1]), kind_of), default_threads()
             for part in _parts(file):
-                if not is_text(part) or not _add(codes, part, places, parts):
+                n_lines = codes.scan(np.frombuffer(part, np.uint8), threads) if is_text(part) else -1
+                if n_lines < 0:
                     return None
+                for place, name in enumerate(found[0]):
+                    if kind_of[place] < 0:
+                        continue
+                    own = np.empty(n_lines, dtype=np.int32)
+                    codes.column(place, own, threads)
+                    if not keep(name, own):
+                        return None
+            return codes
     except OSError:
         return None
-    words = {KINDS[name]: codes.words(KINDS[name]) for name in names}
-    return Coded(parts, words, True) if parts["left"] else None
 
 
 def _parts(file: Any) -> Iterator[bytes]:
@@ -94,20 +155,6 @@ def _end_of_lines(data: bytes) -> int:
     while end and b'"' in data and np.count_nonzero(np.frombuffer(data, np.uint8, end) == _QUOTE) % 2:
         end = data.rfind(_NEWLINE, 0, end - 1) + 1
     return end
-
-
-def _add(codes: Any, part: bytes, places: dict[str, int], parts: dict[str, list[NDArray[Any]]]) -> bool:
-    """Code the lines of a part; False where these are not regular, or an id is missing."""
-    threads = default_threads()
-    n_lines = codes.scan(np.frombuffer(part, np.uint8), threads)
-    if n_lines < 0:
-        return False
-    for name, place in places.items():
-        own = np.empty(n_lines, dtype=np.int32)
-        codes.column(place, own, threads)
-        if not add_part(parts, name, own):
-            return False
-    return True
 
 
 def code_parquet(path: str | os.PathLike[str]) -> Coded | None:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.data.covariates import CovariateSource, checked_covariates
 from jamrank.data.parsing import REQUIRED
 from jamrank.data.periods import TIMES
-from jamrank.errors import InputError, ParameterError
+from jamrank.errors import InputError
 from jamrank.io.canonical import with_questions, with_types
-from jamrank.io.coded_files import read_coded
+from jamrank.io.coded_files import code_table, read_coded
 from jamrank.io.compression import decompressed
 from jamrank.io.covariates import with_covariates
 from jamrank.io.documents import read_bytes
@@ -25,66 +24,12 @@ from jamrank.io.read_log import ABSTAINED, BOTH_BAD, NO_ANSWER, ReadLog
 from jamrank.io.records import Record, looks_like_json, parse_records
 from jamrank.io.row_filters import EVERYBODY, Annotators, Sieve, refuse_bad_rows, with_all_rows
 from jamrank.io.sources import is_source, load_source
-from jamrank.io.tables import load_table, parse_table
+from jamrank.io.tables import PARQUET_SUFFIXES, load_table, parse_table
+from jamrank.io.way import CANONICAL, Way
 
-_CANONICAL, _MAPPED = "canonical", "mapped"
 _TITLE = "jamrank's own form"
 _NO_GROUPS, _NO_GROUP = ("winner", "weight", "p_left", "grade"), "(none)"
 _WORDS = ("left", "right", "tie"), ("both_bad", "abstain")
-
-
-@dataclass(frozen=True)
-class _Way:
-    """How to read a file: what the user said of it, and whose votes they are where it names nobody."""
-
-    format: str | None = None
-    mapping: Mapping[str, str] | None = None
-    words: Mapping[str, int] | None = None
-    who: str | None = None
-    skip: bool = False
-    annotators: Annotators = EVERYBODY
-    covariates: Mapping[str, CovariateSource] = field(default_factory=dict)
-
-    @classmethod
-    def checked(
-        cls,
-        format: str | None,
-        mapping: Mapping[str, str] | None,
-        words: Mapping[str, str] | None,
-        skip: bool = False,
-        only: Any = (),
-        without: Any = (),
-        covariates: Any = (),
-    ) -> _Way:
-        """Return what was said, after making sure that it can be meant."""
-        meanings = None
-        if mapping is not None:
-            from jamrank.io.formats import check_mapping, further
-
-            check_mapping(mapping)
-            if format is not None and not further(mapping):
-                raise ParameterError("format and mapping exclude each other; give one of them")
-        if words:
-            from jamrank.io.formats import check_words
-
-            meanings = check_words(words)
-        if format not in (None, _CANONICAL):
-            from jamrank.io.formats import find_format
-
-            find_format(str(format))
-        counted, swaying = Annotators.checked(only, without), checked_covariates(covariates)
-        return cls(format, mapping, meanings, None, skip, counted, swaying)
-
-    @property
-    def plain(self) -> bool:
-        """Whether nothing was said of columns and words."""
-        return self.mapping is None and self.words is None
-
-    def for_part_of(self, reading: ReadLog) -> _Way:
-        """Return how to read some rows of a file that was read this way: in the same."""
-        asked = {} if reading.asked_in is None else {"question": reading.asked_in}
-        format = None if reading.format == _MAPPED else reading.format
-        return replace(self, format=format, mapping={**asked, **(self.mapping or {})} or None)
 
 
 def read_comparisons(
@@ -146,7 +91,7 @@ def read_comparisons(
     ParameterError
         If `path` cannot be votes, or an annotator is not among those who voted.
     """
-    way = _Way.checked(format, mapping, winner_words, skip_bad_rows, only, without, covariates)
+    way = Way.checked(format, mapping, winner_words, skip_bad_rows, only, without, covariates)
     paths = listed(path)
     if len(paths) == 1:
         return _read_one(paths[0], way)
@@ -188,7 +133,7 @@ def read_groups(
     InputError
         If there is no such column, or something in a file is not as it should be.
     """
-    way = _Way.checked(format, mapping, winner_words, skip_bad_rows, only, without, covariates)
+    way = Way.checked(format, mapping, winner_words, skip_bad_rows, only, without, covariates)
     paths = listed(path)
     names = file_names(paths) if len(paths) > 1 else [None]
     parts: list[tuple[pl.DataFrame, ReadLog]] = []
@@ -239,7 +184,7 @@ def _partition(frame: pl.DataFrame, by: str, source: str) -> list[tuple[str, pl.
     return [(str(name), part) for (name,), part in parts.items()]
 
 
-def _votes_of(parts: list[tuple[pl.DataFrame, ReadLog]], paths: Sequence[StrPath], way: _Way) -> Comparisons:
+def _votes_of(parts: list[tuple[pl.DataFrame, ReadLog]], paths: Sequence[StrPath], way: Way) -> Comparisons:
     """Return the votes of several tables as one."""
     try:
         together = joined([part for part, _ in parts], way.covariates)
@@ -251,24 +196,49 @@ def _votes_of(parts: list[tuple[pl.DataFrame, ReadLog]], paths: Sequence[StrPath
     return _with_readings(votes, tuple(reading for _, reading in parts))
 
 
-def _read_one(path: Any, way: _Way) -> Comparisons:
-    if way in (_Way(), _Way(_CANONICAL)) and _is_table(path) and (coded := read_coded(path)) is not None:
-        reading = ReadLog(given_name(path), _CANONICAL, _TITLE, rows=coded.n_votes + coded.n_missing)
+def _read_one(path: Any, way: Way) -> Comparisons:
+    if way in (Way(), Way(CANONICAL)) and _is_table(path) and (coded := read_coded(path)) is not None:
+        reading = ReadLog(given_name(path), CANONICAL, _TITLE, rows=coded.n_votes + coded.n_missing)
         return _with_readings(coded, (reading,))
-    ((frame, reading),) = _chosen([_read_frame(path, way)], way)
+    votes = _read_categories(path, way)
+    return _encoded(path, way, _read_frame(path, way)) if votes is None else votes
+
+
+def _read_categories(path: Any, way: Way) -> Comparisons | None:
+    """Return the votes of a CSV read part by part into categories; None where any row is odd or wrong.
+
+    Those are left to the whole table, which has ids as they are written.
+    """
+    content = code_table(path) if _is_text_file(path) else None
+    if content is None:
+        return None
+    try:
+        frame, reading = _understood(content, False, given_name(path), way)
+        if reading.format == CANONICAL and way.annotators:
+            refuse_bad_rows(frame)
+        found = frame, replace(reading, rows=content.height)
+        del content
+        return _encoded(path, way, found)
+    except InputError:
+        return None
+
+
+def _encoded(path: Any, way: Way, found: tuple[pl.DataFrame, ReadLog]) -> Comparisons:
+    """Return the votes of one table."""
+    ((frame, reading),) = _chosen([found], way)
     try:
         votes = Comparisons.from_frame(frame, list(way.covariates))
     except InputError as error:
         raise with_all_rows(error.within(given_name(path)), frame, refuse_bad_rows) from None
     _refuse_empty_ids(votes, frame, given_name(path))
-    if reading.format == _CANONICAL and not reading.outcomes and (votes.n_ties or votes.n_missing):
+    if reading.format == CANONICAL and not reading.outcomes and (votes.n_ties or votes.n_missing):
         reading = replace(reading, outcomes=_canonical_outcomes(frame))
     if of_pandas(path):
         object.__setattr__(votes, "frames", "pandas")
     return _with_readings(votes, (reading,))
 
 
-def _chosen(parts: list[tuple[pl.DataFrame, ReadLog]], way: _Way) -> list[tuple[pl.DataFrame, ReadLog]]:
+def _chosen(parts: list[tuple[pl.DataFrame, ReadLog]], way: Way) -> list[tuple[pl.DataFrame, ReadLog]]:
     """Return the votes of the annotators who count."""
     if not way.annotators:
         return parts
@@ -285,7 +255,7 @@ def _left_out(count: int) -> dict[str, int]:
     return {"votes of annotators who are left out": count} if count else {}
 
 
-def _read_frame(path: Any, way: _Way) -> tuple[pl.DataFrame, ReadLog]:
+def _read_frame(path: Any, way: Way) -> tuple[pl.DataFrame, ReadLog]:
     """Return the votes of a file in the canonical form, and how it was understood."""
     content, typed = _load(path)
     frame, reading, _ = _sifted(content, typed, given_name(path), way)
@@ -293,13 +263,13 @@ def _read_frame(path: Any, way: _Way) -> tuple[pl.DataFrame, ReadLog]:
 
 
 def _sifted(
-    content: pl.DataFrame | list[Record], typed: bool, source: str, way: _Way
+    content: pl.DataFrame | list[Record], typed: bool, source: str, way: Way
 ) -> tuple[pl.DataFrame, ReadLog, pl.DataFrame | list[Record]]:
     """Understand a table, without the rows that cannot be votes where these are to be set aside; also return it."""
 
     def read(content: pl.DataFrame | list[Record], check: bool = True) -> tuple[pl.DataFrame, ReadLog]:
         frame, reading = _understood(content, typed, source, way)
-        if reading.format == _CANONICAL and check:
+        if reading.format == CANONICAL and check:
             refuse_bad_rows(frame)
         return frame, reading
 
@@ -317,7 +287,7 @@ def _sifted(
 
 
 def _understood(
-    content: pl.DataFrame | list[Record], typed: bool, source: str, way: _Way
+    content: pl.DataFrame | list[Record], typed: bool, source: str, way: Way
 ) -> tuple[pl.DataFrame, ReadLog]:
     try:
         if way.plain and isinstance(content, pl.DataFrame) and _is_own(content, way.format):
@@ -330,11 +300,11 @@ def _understood(
 
 def _is_own(content: pl.DataFrame, format: str | None) -> bool:
     """Return whether a table is in jamrank's own format, and its winners are written as they should be."""
-    if format not in (None, _CANONICAL) or not all(name in content.columns for name in REQUIRED):
+    if format not in (None, CANONICAL) or not all(name in content.columns for name in REQUIRED):
         return False
     winner = content["winner"]
     if winner.dtype in (pl.Categorical, pl.Enum, pl.Null):
-        winner = winner.cast(pl.String)
+        winner = winner.unique().cast(pl.String)
     if winner.dtype != pl.String:
         return False
     known = winner.is_null()
@@ -357,7 +327,12 @@ def _read_own(content: pl.DataFrame, typed: bool, source: str) -> tuple[pl.DataF
             content = content.with_columns(question.alias("question"))
     frame = with_questions(content if typed else with_types(content))
     notes = (note,) if note else ()
-    return frame, ReadLog(source, _CANONICAL, _TITLE, rows=frame.height, notes=notes, asked_in=asked)
+    return frame, ReadLog(source, CANONICAL, _TITLE, rows=frame.height, notes=notes, asked_in=asked)
+
+
+def _is_text_file(path: Any) -> bool:
+    """Return whether something is a file, no pipe, and called neither JSON nor Parquet."""
+    return _is_table(path) and Path(path).is_file() and Path(path).suffix.lower() not in PARQUET_SUFFIXES
 
 
 def _is_table(path: Any) -> bool:
@@ -386,7 +361,7 @@ def _load(path: Any) -> tuple[pl.DataFrame | list[Record], bool]:
 
 
 def _read_foreign(
-    content: pl.DataFrame | list[Record], typed: bool, source: str, way: _Way
+    content: pl.DataFrame | list[Record], typed: bool, source: str, way: Way
 ) -> tuple[pl.DataFrame, ReadLog]:
     from jamrank.io.formats import Table, named_further, read_ballots
 

@@ -105,6 +105,7 @@ def read_ballots(
         if lacking:
             remedy = f"leave --format out, or name the columns with {_MAP}"
             raise InputError(f"{found.title} needs the column {_either(lacking[0])}", remedy)
+        table = table if found.coded else table.as_text()
         ballots, name, title = found.read(table), found.name, found.called(table)
     _refuse_unused(table, title)
     mapped = [f"{role}s are {column!r}" for role, column in (mapping or {}).items()] if chosen != "mapped" else []

@@ -51,4 +51,4 @@ def kind(table: Table) -> str:
     return "Chatbot Arena (battles)" if table.has("anony") else "Chatbot Arena"
 
 
-FORMAT = Format("chatbot-arena", "Chatbot Arena", ("model_a", "model_b", "winner"), read, fits, kind)
+FORMAT = Format("chatbot-arena", "Chatbot Arena", ("model_a", "model_b", "winner"), read, fits, kind, coded=True)

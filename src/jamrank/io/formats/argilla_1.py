@@ -84,7 +84,9 @@ def _is_question(values: list[Any]) -> bool:
 
 def fits(table: Table) -> bool:
     """Recognise the format by the values of its columns."""
-    return _is_raw(table) or any(_is_question(table.values(name)) for name in table.columns)
+    return _is_raw(table) or any(
+        _is_question(table.values(name)) for name in table.columns if not table.is_flat(name)
+    )
 
 
 FORMAT = Format("argilla-1", "Argilla 1", (), read, fits)

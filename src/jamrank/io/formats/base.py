@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from jamrank.data.parsing import SELF_PAIR, is_soft
 from jamrank.errors import InputError
 from jamrank.io.documents import shown
-from jamrank.io.formats.outcomes import LEFT, MISSING, OUTCOMES, RIGHT, TIE, WINNERS, Outcomes, turned
+from jamrank.io.formats.outcomes import LEFT, MISSING, OUTCOMES, RIGHT, TIE, WINNERS, Outcomes, categories_of, turned
 from jamrank.io.formats.table import Table
 from jamrank.typing import FloatArray, IntArray
+
+_WINNER = pl.Enum(list(dict.fromkeys(word for word in WINNERS if word is not None)))
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class Ballots:
                 said = turned(said, swap.to_numpy())
                 p_left = None if p_left is None else np.where(swap.to_numpy(), 1 - p_left, p_left)
                 left, right = left.zip_with(~swap, right), right.zip_with(~swap, left)
-        winner = pl.Series(WINNERS, dtype=pl.String).gather(pl.Series(said.astype(np.uint32)))
+        winner = pl.Series(WINNERS, dtype=_WINNER).gather(pl.Series(said.astype(np.uint8)))
         columns = [
             self.annotator.alias("annotator"),
             left.alias("left"),
@@ -127,6 +129,8 @@ class Format:
         Whether a table with these columns is of this form, where the columns alone do not tell.
     kind : callable, optional
         The title of a table of this form, where it has several releases.
+    coded : bool
+        Whether `read` takes ids and words as categories too, which large files come in; as text otherwise.
     """
 
     name: str
@@ -135,6 +139,7 @@ class Format:
     read: Callable[[Table], Ballots]
     fits: Callable[[Table], bool] | None = None
     kind: Callable[[Table], str] | None = None
+    coded: bool = False
 
     def lacks(self, table: Table) -> list[str]:
         """Return the columns that a table would need to be of this form."""
@@ -170,7 +175,16 @@ def soft_votes(p_left: FloatArray) -> tuple[Outcomes, FloatArray | None]:
 
 
 def of_one_type(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Return two columns of ids as they are, or both as text where one is."""
+    """Return two columns of ids as they are, both as text where one is, or in the same sorted categories."""
+    if isinstance(one.dtype, pl.Enum) and isinstance(other.dtype, pl.Enum):
+        together = pl.concat(map(categories_of, (one, other))).unique().sort()
+        kind = pl.Enum(together)
+        return in_categories(one, kind), in_categories(other, kind)
     if one.dtype == other.dtype:
         return one, other
     return one.cast(pl.String), other.cast(pl.String)
+
+
+def in_categories(column: pl.Series, kind: pl.Enum) -> pl.Series:
+    """Return a column of categories as one of others, which these are among."""
+    return categories_of(column).cast(kind).gather(column.to_physical()).alias(column.name)

@@ -25,4 +25,10 @@ def read(table: Table) -> Ballots:
     )
 
 
-FORMAT = Format("comparative-judgement", "comparative judgement", ("candidate_chosen", "candidate_not_chosen"), read)
+FORMAT = Format(
+    "comparative-judgement",
+    "comparative judgement",
+    ("candidate_chosen", "candidate_not_chosen"),
+    read,
+    coded=True,
+)

@@ -25,4 +25,4 @@ def read(table: Table) -> Ballots:
     )
 
 
-FORMAT = Format("crowd-kit", "crowd-kit comparisons", ("left", "right", "label"), read)
+FORMAT = Format("crowd-kit", "crowd-kit comparisons", ("left", "right", "label"), read, coded=True)

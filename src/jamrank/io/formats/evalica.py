@@ -23,4 +23,4 @@ def fits(table: Table) -> bool:
     return "annotator" not in table
 
 
-FORMAT = Format("evalica", "evalica", ("left", "right", "winner"), read, fits)
+FORMAT = Format("evalica", "evalica", ("left", "right", "winner"), read, fits, coded=True)

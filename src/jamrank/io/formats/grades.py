@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from jamrank.data.soft import MOST_GRADES
-from jamrank.io.formats.outcomes import LEFT, MISSING, RIGHT, TIE, Outcomes
+from jamrank.io.formats.outcomes import LEFT, MISSING, RIGHT, TIE, Outcomes, looked_up
 from jamrank.typing import FloatArray
 
 _SLIGHT = ("slightly", "somewhat", "marginally", "a bit", "a little")
@@ -44,8 +44,8 @@ def grades_of_words(words: pl.Series, said: Outcomes) -> NDArray[np.int8] | None
     said: What they mean.
     """
     distinct = words.unique().drop_nulls().to_list()
-    level = words.replace_strict({word: _level(word) for word in distinct}, default=0, return_dtype=pl.Int8)
-    return _ranked(np.where(said <= RIGHT, level.fill_null(0).to_numpy(), 0))
+    levels = {word: _level(word) for word in distinct}
+    return _ranked(np.where(said <= RIGHT, looked_up(words, levels, 0, 0), 0)) if any(levels.values()) else None
 
 
 def _level(word: str) -> int:

@@ -106,7 +106,7 @@ def read_mapped(table: Table, mapping: Mapping[str, str], whole: bool = True) ->
 def _outcomes(
     table: Table, mapping: Mapping[str, str], left: pl.Series, right: pl.Series
 ) -> tuple[Outcomes, NDArray[np.int8] | None]:
-    items = set(pl.concat([left.cast(pl.String), right.cast(pl.String)]).unique())
+    items = set(pl.concat([side.unique().cast(pl.String) for side in (left, right)]))
     meaning = {"left": LEFT, "right": RIGHT, mapping["left"]: LEFT, mapping["right"]: RIGHT, **NOT_DECIDED}
     # Where an item is called A, that is who won, and not where it stood.
     meaning |= {word: side for word, side in {**VERDICTS, **GRADED}.items() if word not in items and len(word) > 1}

@@ -110,8 +110,8 @@ def by_words_then_ids(
     if (said != _UNKNOWN).all():
         return said, ""
     said = by_words_or_ids(words, left, right, meaning, user_words)
-    names = pl.concat([left.cast(pl.String), right.cast(pl.String)]).unique().to_list()
-    return said, "winners are named by their ids" if words.is_in(names).any() else ""
+    names = pl.concat([side.unique().cast(pl.String) for side in (left, right)]).unique().to_list()
+    return said, "winners are named by their ids" if words.unique().cast(pl.String).is_in(names).any() else ""
 
 
 def by_words_or_ids(
@@ -143,7 +143,15 @@ def by_words_or_ids(
     InputError
         At the first word that is neither, or that could be either.
     """
-    left, right = left.cast(pl.String), right.cast(pl.String)
+    if all(isinstance(column.dtype, pl.Enum) for column in (words, left, right)):
+        ids = {name for side in (left, right) for name in categories_of(side)}
+        if not ids & {*categories_of(words)}:
+            said = _meant(words, meaning, {name.lower() for name in ids})
+            by_user = _exactly(words, user_words)
+            said = np.where(by_user != _UNKNOWN, by_user, said).astype(np.int8)
+            _refuse_unknown(said, words, meaning, "the id of one of the two items, or ")
+            return said
+    words, left, right = (column.cast(pl.String) for column in (words, left, right))
     won_left, won_right = ((words == side).fill_null(False).to_numpy() for side in (left, right))
     by_id = np.where(won_left, LEFT, np.where(won_right, RIGHT, _UNKNOWN)).astype(np.int8)
     answered = words.is_not_null().to_numpy()
@@ -160,6 +168,12 @@ def by_words_or_ids(
     said = np.where(by_user != _UNKNOWN, by_user, said).astype(np.int8)
     _refuse_unknown(said, words, meaning, "the id of one of the two items, or ")
     return said
+
+
+def categories_of(column: pl.Series) -> pl.Series:
+    """Return the categories of a column of fixed ones."""
+    assert isinstance(column.dtype, pl.Enum)
+    return column.dtype.categories
 
 
 def turned(said: Outcomes, where: BoolArray) -> Outcomes:
@@ -180,8 +194,18 @@ def _meant(words: pl.Series, meaning: Mapping[str, int], called: Collection[str]
 def _exactly(words: pl.Series, meaning: Mapping[str, int]) -> Outcomes:
     if not meaning:
         return np.where(words.is_null().to_numpy(), MISSING, _UNKNOWN).astype(np.int8)
-    known = words.replace_strict(dict(meaning), default=_UNKNOWN, return_dtype=pl.Int8)
-    return np.where(words.is_null().to_numpy(), MISSING, known.fill_null(_UNKNOWN).to_numpy()).astype(np.int8)
+    return looked_up(words, meaning, _UNKNOWN, MISSING)
+
+
+def looked_up(words: pl.Series, value: Mapping[str, int], otherwise: int, missing: int) -> NDArray[np.int8]:
+    """Return a small number for each word: its value, or `otherwise`; and `missing` where there is none."""
+    if isinstance(words.dtype, pl.Enum):
+        categories = categories_of(words).to_list()
+        table = np.array([*(value.get(word, otherwise) for word in categories), missing], dtype=np.int8)
+        places = words.to_physical().cast(pl.UInt32).fill_null(len(categories))
+        return np.asarray(table[places.to_numpy()])
+    known = words.replace_strict(dict(value), default=otherwise, return_dtype=pl.Int8).fill_null(otherwise)
+    return np.where(words.is_null().to_numpy(), missing, known.to_numpy()).astype(np.int8)
 
 
 def _refuse_unknown(said: Outcomes, words: pl.Series, meaning: Mapping[str, int], more: str = "") -> None:

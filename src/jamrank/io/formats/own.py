@@ -38,4 +38,4 @@ def read(table: Table) -> Ballots:
     )
 
 
-FORMAT = Format("canonical", "jamrank's own form", ("annotator", "left", "right", "winner"), read)
+FORMAT = Format("canonical", "jamrank's own form", ("annotator", "left", "right", "winner"), read, coded=True)

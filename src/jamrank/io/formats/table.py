@@ -122,6 +122,18 @@ class Table:
             return self._content[name]
         return None
 
+    def is_flat(self, name: str) -> bool:
+        """Return whether a column is known to have neither lists nor records."""
+        series = self.series(name)
+        return series is not None and not series.dtype.is_nested() and series.dtype != pl.Object
+
+    def as_text(self) -> Table:
+        """Return the same table with columns of text where it has been read into categories."""
+        if not self.written or not isinstance(self._content, pl.DataFrame):
+            return self
+        content = self._content.with_columns(pl.col(pl.Enum).cast(pl.String))
+        return Table(content, self.written, self._who, self._given, self._words)
+
     def ids(self, name: str, missing: str | None = None) -> pl.Series:
         """Return a column of ids: text or whole numbers.
 
@@ -137,13 +149,16 @@ class Table:
         Returns
         -------
         polars.Series
-            Of type String or Int64.
+            Of type String or Int64, or categories where the table has been read into these.
         """
         if "+" in name and name not in self:  # an item that several columns name together
             parts = [self.ids(part, missing).cast(pl.String) for part in name.split("+")]
             return pl.select(pl.concat_str(parts, separator=" ").alias(name)).to_series()
         series = self.series(name)
-        column = _ids_of_series(series) if series is not None else as_ids(self.values(name), name)
+        if series is not None and self._has_categories(series):
+            column = series
+        else:
+            column = _ids_of_series(series) if series is not None else as_ids(self.values(name), name)
         if not column.null_count():
             return column
         if missing is None:
@@ -153,7 +168,13 @@ class Table:
 
     def words(self, name: str) -> pl.Series:
         """Return a column of words, null for none; whole numbers count as they are written."""
+        series = self.series(name)
+        if series is not None and self._has_categories(series):
+            return series
         return self.ids(name, missing="").cast(pl.String).replace("", None).alias(name)
+
+    def _has_categories(self, series: pl.Series) -> bool:
+        return self.written and isinstance(series.dtype, pl.Enum)
 
     def numbers(self, name: str, least: float = -math.inf, most: float = math.inf) -> FloatArray:
         """Return a column of numbers, NaN for none.
@@ -168,6 +189,8 @@ class Table:
             column = np.array([_number(value) for value in self.values(name)], dtype=np.float64)
         elif series.dtype.is_numeric() or series.dtype in (pl.String, pl.Null):
             column = _numbers_of_series(series)
+        elif self._has_categories(series):
+            column = _numbers_of_series(series.cast(pl.String))
         else:
             raise InputError(f"the column {shown(name)} holds {series.dtype}", "expected numbers")
         wrong = np.isinf(column) | (column < least) | (column > most)
@@ -271,7 +294,7 @@ class Table:
         note = "no annotators are named: all votes count as those of one annotator"
         if self._who != UNNAMED:
             note += f", named {shown(self._who)} after the file"
-        return pl.Series("annotator", [self._who]).new_from_index(0, len(self)), note
+        return pl.Series("annotator", [self._who], dtype=pl.Enum([self._who])).new_from_index(0, len(self)), note
 
 
 def as_ids(values: Sequence[Any], name: str, rows: Sequence[int] | None = None) -> pl.Series:
