@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
+from scipy.special import gammaln, ndtr
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST, TIE, DenseVotes
@@ -24,9 +25,9 @@ _LEAST_COMMON, _MOST_OTHERS = 10, 50
 _FIRST_PAIRS = 4096
 # Votes of an annotator in which cycles are looked for.
 _MOST_CYCLED = 20_000
-# Standard errors by which others agree less with votes in cycles, or votes both ways on a pair vary, if by error.
-_DISTINCT = 2.5
-# Standard errors by which a skill is taken to be larger than estimated.
+# True values that are tried between an estimate and the value with which equal votes are likeliest.
+_TRUE_VALUES = 200
+# Standard errors by which others must agree among themselves.
 _SURE = 1.0
 
 
@@ -54,13 +55,15 @@ def find_copies(votes: Comparisons) -> IntArray:
     Annotators are called copies where identical votes on all their pairs would have a probability under one in a
     million if they erred independently. ``c`` annotators who are right with probability ``p`` agree on a share
     ``p^c + (1 - p)^c`` of the pairs; the probability that they agree on all is at most that share to the power of the
-    number of pairs, whatever the pairs. ``p`` follows from the first one's agreement with others; one standard error
-    is added to the square of the skill ``2 p - 1``. Where there are not two others to compare with, nobody is called
-    a copy. Several votes on a pair count as one that says first, second or both; see `_chance_by_agreement`.
+    number of pairs, whatever the pairs. The square of the skill ``2 p - 1`` follows from the first one's agreement
+    with others. It may be larger than estimated, even 1: for every value the probability of equality is multiplied by
+    that of so low an estimate, and the largest product counts. Where there are not two others to compare with, nobody
+    is called a copy. Several votes on a pair count as one of first, second or both; see `_chance_by_agreement`.
 
     Votes that contradict each other tell as well: of the three votes of a cycle, at least one is against the order of
     the items, and an independent annotator repeats it with a probability of at most one half. Cycles count where
-    others agree less with the votes in them than with the rest; otherwise the truth itself may have cycles.
+    others agree less with the votes in them than with the rest, by more than would happen once in a million times;
+    otherwise the truth itself may have cycles.
     """
     copy_of = np.full(votes.n_annotators, -1, dtype=np.int64)
     for group in _identical(votes):
@@ -123,11 +126,12 @@ def _chance_of_equality(votes: Comparisons, group: IntArray, copy_of: IntArray) 
         return 1.0
     # Of votes both ways on a pair, none is known to be wrong.
     one_way = np.abs(total[:, 0]) == count[:, 0]
-    by_cycles = _chance_by_cycles(votes, pairs[one_way], np.sign(total[one_way]), len(group))
-    return min(_chance_by_agreement(total, count, len(group)), by_cycles)
+    cycles, distinct = _distinct_cycles(votes, pairs[one_way], np.sign(total[one_way]))
+    by_agreement = _chance_by_agreement(total, count, len(group), cycles, distinct)
+    return min(by_agreement, _chance_by_cycles(cycles, distinct, len(group)))
 
 
-def _chance_by_agreement(total: FloatArray, count: FloatArray, copies: int) -> float:
+def _chance_by_agreement(total: FloatArray, count: FloatArray, copies: int, cycles: int, distinct: float) -> float:
     """Return the bound that follows from the skill of the first, by agreement with others.
 
     Several votes on a pair count as one that says first, second, or both; an independent annotator repeats the last
@@ -135,16 +139,37 @@ def _chance_by_agreement(total: FloatArray, count: FloatArray, copies: int) -> f
 
     total, count: Sum of votes on each pair, 1 for the first item and -1 for the second, and their number; the first
         column is that of the first annotator.
+    cycles, distinct: As :func:`_distinct_cycles` returns them. Of fewer errors than cycles, only some explain that
+        others agree less with votes in cycles; the rest of the difference would be chance.
     """
     said = total / np.maximum(count, 1)
     said[:, 0] = np.trunc(said[:, 0])
     skill, error = _squared_skill(said, count > 0, np.ones(len(total)))
-    skill = min(skill + _SURE * error, 1.0)
-    if (count[:, 0] > 1).any():
-        by_skill = float(((1 + skill) / 2) ** (len(total) * copies / 2))
-        return max(by_skill, _chance_by_variance(total, count, copies))
-    right = (1 + np.sqrt(skill)) / 2
-    return float((right**copies + (1 - right) ** copies) ** len(total))
+    several = (count[:, 0] > 1).any()
+
+    def equal(skill: FloatArray) -> FloatArray:
+        if several:
+            return np.asarray(((1 + skill) / 2) ** (len(total) * copies / 2))
+        right = (1 + np.sqrt(skill)) / 2
+        explained = np.minimum((1 - right) * len(total) / max(cycles, 1), 1.0)
+        of_cycles = ndtr(-max(distinct, 0.0) * (1 - explained))
+        return np.asarray((right**copies + (1 - right) ** copies) ** len(total) * of_cycles)
+
+    by_skill = _with_luck(equal, skill, error, 1.0)
+    return max(by_skill, _chance_by_variance(total, count, copies)) if several else by_skill
+
+
+def _with_luck(equal: Callable[[FloatArray], FloatArray], found: float, error: float, farthest: float) -> float:
+    """Return a bound of the probability of equal votes together with an estimate as favourable to copies.
+
+    For each true value it is the product of the probability of equality and that of an estimate so far from it.
+
+    equal: Probability of equal votes by the true value.
+    found, error: Estimate and standard error.
+    farthest: The true value with which equality is likeliest.
+    """
+    true = np.linspace(found, farthest, _TRUE_VALUES)
+    return float((equal(true) * ndtr(-np.abs(true - found) / max(error, 1e-300))).max())
 
 
 def _chance_by_variance(total: FloatArray, count: FloatArray, copies: int) -> float:
@@ -158,11 +183,15 @@ def _chance_by_variance(total: FloatArray, count: FloatArray, copies: int) -> fl
     n_votes = count[:, 0]
     skill, error = _squared_skill(total / np.maximum(count, 1), count > 0, n_votes)
     varies, error = (total[:, 0] ** 2 / n_votes).mean() - skill * n_votes.mean(), error * n_votes.mean()
-    if varies <= _DISTINCT * error:
+    if varies <= 0:
         return 1.0
-    v = min((varies - _SURE * error) / 4, 0.25)
     of_coins = gammaln(n_votes + 0.5) - gammaln(n_votes + 1) - np.log(np.pi) / 2
-    return float(np.exp(copies / 2 * np.where(n_votes > 1, 4 * v * of_coins, np.log1p(-2 * v)).sum()))
+
+    def equal(varies: FloatArray) -> FloatArray:
+        v = np.minimum(varies / 4, 0.25)[:, None]
+        return np.asarray(np.exp(copies / 2 * np.where(n_votes > 1, 4 * v * of_coins, np.log1p(-2 * v)).sum(axis=1)))
+
+    return _with_luck(equal, varies, error, 0.0)
 
 
 def _squared_skill(said: FloatArray, judged: BoolArray, of_pair: FloatArray) -> tuple[float, float]:
@@ -197,31 +226,39 @@ def _squared_skill(said: FloatArray, judged: BoolArray, of_pair: FloatArray) -> 
     return skill, error
 
 
-def _chance_by_cycles(votes: Comparisons, pairs: IntArray, said: FloatArray, copies: int) -> float:
+def _chance_by_cycles(cycles: int, distinct: float, copies: int) -> float:
     """Return the bound that follows from cycles in the votes of the first.
 
     If the votes on all pairs were against the order of the items ``m`` times on average, the probability that ``c``
     annotators cast the same is largest where these are coin tosses, or for large ``c`` rare errors.
+
+    cycles, distinct: As :func:`_distinct_cycles` returns them. Without errors in cycles, others would agree less
+        there only by chance.
     """
+
+    def equal(errors: FloatArray) -> FloatArray:
+        return np.asarray(np.exp(-min(copies, 2 * (copies - 1) * np.log(2)) * errors))
+
+    return max(float(ndtr(-distinct)), _with_luck(equal, cycles, np.sqrt(cycles), 0.0))
+
+
+def _distinct_cycles(votes: Comparisons, pairs: IntArray, said: FloatArray) -> tuple[int, float]:
+    """Return the number of cycles in the first one's votes, and how many standard errors less others agree there."""
     first, second = votes.pair_first[pairs].astype(np.int64), votes.pair_second[pairs].astype(np.int64)
     node = votes.pair_question[pairs].astype(np.int64) * votes.n_items if votes.has_questions else 0
     won = said[:, 0] > 0
     winner, loser = node + np.where(won, first, second), node + np.where(won, second, first)
     in_cycle = _cycles(winner[:_MOST_CYCLED].tolist(), loser[:_MOST_CYCLED].tolist())
-    cycles = len(in_cycle) // 3
-    errors = cycles - _SURE * np.sqrt(cycles)
     inside = np.zeros(len(pairs), dtype=bool)
     inside[in_cycle] = True
     others = said[:, 1:] != 0
     judged = others.any(axis=1)
     agreement = np.where(others, said[:, 1:] == said[:, :1], 0).sum(axis=1) / np.maximum(others.sum(axis=1), 1)
     within, rest = agreement[judged & inside], agreement[judged & ~inside]
-    if errors <= 0 or min(len(within), len(rest)) < _LEAST_COMMON:
-        return 1.0
+    if min(len(within), len(rest)) < _LEAST_COMMON:
+        return 0, 0.0
     error = np.sqrt(within.var() / len(within) + rest.var() / len(rest))
-    if rest.mean() - within.mean() <= _DISTINCT * error:
-        return 1.0
-    return float(np.exp(-min(copies, 2 * (copies - 1) * np.log(2)) * errors))
+    return len(in_cycle) // 3, float((rest.mean() - within.mean()) / max(error, 1e-300))
 
 
 def _cycles(winner: list[int], loser: list[int]) -> list[int]:
