@@ -129,7 +129,13 @@ class HeldOut:
 
     def log_loss(self, name: str) -> Estimate:
         """Return the mean loss of a vote, in nats."""
-        return self._mean(self.losses(name))
+        if name not in self._log_losses:
+            self._log_losses[name] = self._mean(self.losses(name))
+        return self._log_losses[name]
+
+    @cached_property
+    def _log_losses(self) -> dict[str, Estimate]:
+        return {}
 
     def tie_loss(self, name: str) -> float | None:
         """Return the mean loss of predicting which votes are ties, in nats a vote; None for a model without ties."""
@@ -245,7 +251,7 @@ class HeldOut:
         shared = _clustered(fit, apart, means) - _clustered(cell, apart, means)
         # With one vote or fold for each annotator, nothing is known of their dependence.
         variance += max(shared, 0.0) if np.isfinite(shared) else 0.0
-        error = _quantile(len(np.unique(items))) * np.sqrt(variance) / total
+        error = _quantile(int(np.count_nonzero(np.bincount(items)))) * np.sqrt(variance) / total
         return Estimate(mean, float(mean - error), float(mean + error))
 
 
