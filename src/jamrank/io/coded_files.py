@@ -206,8 +206,10 @@ def _is_text(kind: pl.DataType) -> bool:
 def _add_column(coder: Any, column: pl.Series, parts: dict[str, list[NDArray[Any]]]) -> bool:
     """Keep the codes of texts, or whole numbers as they are; False where there are gaps, or other values."""
     if coder is None:
+        if column.dtype not in (pl.Int32, pl.Int64) or column.null_count():
+            return False
         parts[column.name].append(column.to_numpy())
-        return column.dtype in (pl.Int32, pl.Int64) and not column.null_count()
+        return True
     own = np.empty(len(column), dtype=np.int32)
     coder.code(column if column.dtype == pl.String else column.cast(pl.String), own, default_threads())
     return add_part(parts, column.name, own)
