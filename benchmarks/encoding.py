@@ -1,7 +1,7 @@
 """What it costs to read and encode 50 million votes, beside fitting them.
 
-``make benchmark-encoding`` writes the same votes with ids as text: as Parquet, as CSV in jamrank's own columns, and as
-CSV in other columns with other words for the winner, some of its fields quoted and with commas in them. It reads each
+``make benchmark-encoding`` writes the same votes with ids as text: as Parquet, as CSV in jamrank's own columns, and
+as CSV in other columns with other words for the winner, quoted where fields have commas. It reads each
 into encoded votes and fits them, and writes ``encoding.md`` and ``encoding.json`` beside this file. Only one of the
 files exists at a time; ``--votes`` sets another number of votes.
 """

@@ -112,13 +112,7 @@ def judge(what: str, top: Trial, bottom: Trial, sign: str, asked: float, at: str
 
 def judge_text(found: list[dict[str, Any]]) -> list[Judged]:
     """Return the ratios of models to the rival from the same objects; one line that says so where it is missing."""
-    judged = []
-    for one in found:
-        theirs, at = one["seconds"][text_ids.RIVAL], f"{one['votes']:,} votes, ids as text in {one['kind']}"
-        for model, asked in text_ids.ASKED.items():
-            ours = one["seconds"][model]
-            why = f"{at}; {report.seconds(ours)} s / {report.seconds(theirs)} s"
-            judged.append(Judged(f"{model} / {text_ids.RIVAL}, {at}", ours / theirs, "≤", asked, why))
+    judged = [Judged(what, value, "≤", asked, why) for what, value, asked, why in text_ids.judged(found)]
     return judged or [Judged(f"CrowdBT / {text_ids.RIVAL}, ids as text", None, "≤", 0.5, "not installed")]
 
 

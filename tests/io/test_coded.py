@@ -132,6 +132,8 @@ def test_questions_of_a_csv_are_numbers_only_where_all_are(tmp_path, monkeypatch
         pl.Series("left", [1.5, 2.0] * 15),
         pl.Series("annotator", [1, None] * 15),
         pl.Series("annotator", [True, False] * 15),
+        pl.Series("question", [1, 2] * 15, dtype=getattr(pl, "Int128", pl.UInt64)),
+        pl.Series("question", [1, 2] * 15, dtype=pl.UInt8),
         pl.Series("winner", ["left", ""] * 15),
         pl.Series("winner", ["left", "both_bad"] * 15),
         pl.Series("winner", [1, 0] * 15),

@@ -18,7 +18,7 @@ from jamrank.io.parquet import ParquetFiles
 from jamrank.io.records import looks_like_json
 from jamrank.io.tables import PARQUET_MAGIC, PARQUET_SUFFIXES, is_text, plain_header
 from jamrank.kernels import default_threads, kernels
-from jamrank.kernels.in_threads import copied, extremes
+from jamrank.kernels.in_threads import extremes
 from jamrank.typing import Int32Array
 
 _PART = 1 << 24
@@ -69,32 +69,54 @@ def code_csv(path: str | os.PathLike[str]) -> Coded | None:
     return Coded(parts, {KINDS[name]: found.words(KINDS[name]) for name in parts}, True)
 
 
+class _Codes:
+    """The codes of a column, in as few bytes as they need and in one block, which is given back as a whole."""
+
+    def __init__(self) -> None:
+        self._codes: NDArray[Any] = np.empty(0, dtype=np.int8)
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def add(self, own: Int32Array, high: int) -> None:
+        """Append codes from -1 to `high`."""
+        # One number more stands for an empty field.
+        kind = np.promote_types(self._codes.dtype, np.min_scalar_type(-high - 2))
+        size = self._size + len(own)
+        if kind != self._codes.dtype or size > len(self._codes):
+            grown = np.empty(max(size, len(self._codes), 2 * self._size), dtype=kind)
+            grown[: self._size] = self._codes[: self._size]
+            self._codes = grown
+        self._codes[self._size : size] = own
+        self._size = size
+
+    def in_categories(self, name: str, words: list[str]) -> pl.Series:
+        """Return the column as categories."""
+        codes, values = self._codes[: self._size], pl.Series(name, [*words, None], dtype=pl.Enum(words))
+        codes[codes < 0] = len(words)
+        return values.gather(pl.Series(codes))
+
+
 def code_table(path: str | os.PathLike[str]) -> pl.DataFrame | None:
     """Return a CSV in categories; None where any of it is in doubt, or a column hardly repeats itself."""
-    parts: dict[str, list[NDArray[Any]]] = {}
+    columns: dict[str, _Codes] = {}
 
     def kinds(header: list[str]) -> list[int] | None:
-        parts.update({name: [] for name in header})
+        columns.update({name: _Codes() for name in header})
         # In a single column, a blank line would look like a row.
         return list(range(len(header))) if len(header) > 1 else None
 
     def keep(name: str, own: Int32Array) -> bool:
         high = int(extremes(own)[1])
-        parts[name].append(copied(own, np.int8 if high < 127 else np.int16 if high < 32767 else np.int32))
-        return high < max(sum(map(len, parts[name])) // 2, _FEW)
+        columns[name].add(own, high)
+        return high < max(len(columns[name]) // 2, _FEW)
 
     found = scan_csv(path, kinds, keep)
-    if found is None or not any(parts.values()):
+    if found is None or not any(columns.values()):
         return None
-    columns = []
-    for kind, name in enumerate(list(parts)):
-        words = found.words(kind)
-        # The last one stands for an empty field, whose code is -1.
-        values = pl.Series(name, [*words, None], dtype=pl.Enum(words))
-        codes = np.concatenate(parts.pop(name))
-        codes[codes < 0] = len(words)
-        columns.append(values.gather(pl.Series(codes)))
-    return pl.DataFrame(columns)
+    names = list(columns)
+    return pl.DataFrame([columns.pop(name).in_categories(name, found.words(kind)) for kind, name in enumerate(names)])
 
 
 def scan_csv(
@@ -184,8 +206,10 @@ def _is_text(kind: pl.DataType) -> bool:
 def _add_column(coder: Any, column: pl.Series, parts: dict[str, list[NDArray[Any]]]) -> bool:
     """Keep the codes of texts, or whole numbers as they are; False where there are gaps, or other values."""
     if coder is None:
+        if column.dtype not in (pl.Int32, pl.Int64) or column.null_count():
+            return False
         parts[column.name].append(column.to_numpy())
-        return column.dtype in (pl.Int32, pl.Int64) and not column.null_count()
+        return True
     own = np.empty(len(column), dtype=np.int32)
     coder.code(column if column.dtype == pl.String else column.cast(pl.String), own, default_threads())
     return add_part(parts, column.name, own)

@@ -132,17 +132,22 @@ class FieldCodes {
 
     // The next byte that ends a field or is not allowed in one without quotes.
     const uint8_t* stop(const uint8_t* at, const uint8_t* end) const {
+        return next_of(at, end, delimiter_, kNewline, kReturn, kQuote);
+    }
+
+    // The next byte that is one of four.
+    static const uint8_t* next_of(const uint8_t* at, const uint8_t* end, uint8_t a, uint8_t b, uint8_t c, uint8_t d) {
 #if defined(__SSE2__) && defined(__GNUC__)
-        const auto all = [](uint8_t c) { return _mm_set1_epi8(static_cast<char>(c)); };
+        const auto all = [](uint8_t byte) { return _mm_set1_epi8(static_cast<char>(byte)); };
         for (; end - at >= 16; at += 16) {
             const __m128i text = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-            const __m128i ends = _mm_or_si128(_mm_cmpeq_epi8(text, all(delimiter_)), _mm_cmpeq_epi8(text, all(kNewline)));
-            const __m128i odd = _mm_or_si128(_mm_cmpeq_epi8(text, all(kReturn)), _mm_cmpeq_epi8(text, all(kQuote)));
-            const int found = _mm_movemask_epi8(_mm_or_si128(ends, odd));
+            const __m128i one = _mm_or_si128(_mm_cmpeq_epi8(text, all(a)), _mm_cmpeq_epi8(text, all(b)));
+            const __m128i other = _mm_or_si128(_mm_cmpeq_epi8(text, all(c)), _mm_cmpeq_epi8(text, all(d)));
+            const int found = _mm_movemask_epi8(_mm_or_si128(one, other));
             if (found) return at + __builtin_ctz(static_cast<unsigned>(found));
         }
 #endif
-        while (at < end && *at != delimiter_ && *at != kNewline && *at != kReturn && *at != kQuote) ++at;
+        while (at < end && *at != a && *at != b && *at != c && *at != d) ++at;
         return at;
     }
 
@@ -151,7 +156,8 @@ class FieldCodes {
     static const uint8_t* closing(const uint8_t* at, const uint8_t* end, std::vector<uint8_t>& plain) {
         plain.clear();
         for (const uint8_t* begin = at; at < end; ++at) {
-            if (*at == kReturn && (at + 1 == end || at[1] != kNewline)) return nullptr;
+            at = next_of(at, end, kQuote, kReturn, kQuote, kReturn);
+            if (at == end || (*at == kReturn && (at + 1 == end || at[1] != kNewline))) return nullptr;
             if (*at != kQuote) continue;
             const bool doubled = at + 1 < end && at[1] == kQuote;
             if (doubled || !plain.empty()) plain.insert(plain.end(), begin, at + doubled);
