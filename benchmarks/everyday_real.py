@@ -158,8 +158,8 @@ def alike_lines(found: list[dict[str, Any]]) -> list[str]:
     ]
     better = sum(one["default"] < one["before"] for one in found)
     return [
-        f"Nats per held-out vote in {FOLDS} folds; asked: never more than {WORSE_THAN_BEFORE} worse than the default of "
-        "commit 13ef558, and better on at least two.",
+        f"Nats per held-out vote in {FOLDS} folds; asked: never more than {WORSE_THAN_BEFORE} worse than the default "
+        "of commit 13ef558, and better on at least two.",
         "",
         *report.table(["votes", "decided", "chosen", "default", "before", "fails"], rows),
         f"Better on {better}." + ("" if better >= 2 else " **Fewer than two.**"),
