@@ -65,9 +65,9 @@ class Auto(RankingModel):
     ``result_.judged_by`` says so.
 
     Where a test finds that annotators do not err independently, FamilyBT is tried, too, and chosen if it finds that
-    tastes differ and its loss is not significantly higher. It uses no features, gold pairs and ties. If the product of
-    the annotators and the cube of the items is above 500,000, it is tried without a test where each annotator cast at
-    least 40 votes for each item on average, and otherwise not.
+    tastes differ and its loss is not significantly higher. It uses no features, gold pairs and ties. If the product
+    of the annotators and the cube of the items is above 500,000, it is tried without a test where each annotator cast
+    at least 40 votes for each item on average, and otherwise not.
 
     Parameters
     ----------
