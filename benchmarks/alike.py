@@ -73,6 +73,15 @@ LINES = [
     Line("4 of 8 copies", Tastes(copies=4), 0.15),
     Line("3 of 5 copies", Tastes(copies=3), 0.15, n_annotators=5, n_votes=625),
     Line("5 of 8 share, 4,000 votes", Tastes(families=(5,)), n_votes=4000),
+    Line("12 and 8 of 40 share", Tastes(families=(12, 8)), 0.15, n_annotators=40, n_votes=50_000, n_items=25),
+    Line(
+        "12 and 8 of 40 share, own tastes",
+        Tastes(families=(12, 8), own_sd=0.3),
+        0.15,
+        n_annotators=40,
+        n_votes=50_000,
+        n_items=25,
+    ),
 ]
 COPIES = [(2, 5), (3, 5), (3, 8), (4, 8), (5, 8)]
 
@@ -97,7 +106,8 @@ def measure_line(name: str, seed: int) -> dict[str, Any]:
         # Where nothing is shared, CrowdBT is the oracle.
         oracle = None if line.independent or line.tastes.camps else jr.FamilyBT(families=known).fit(alone)
         crowd = None if line.tastes.camps else jr.CrowdBT().fit(votes)
-    done = {"rhat": found.result_.uncertainty.diagnostics.rhat}
+    chains = found.result_.uncertainty.diagnostics
+    done: dict[str, Any] = {} if chains is None else {"rhat": chains.rhat}
     done["judges"] = found.result_.annotators.effective_judges
     if line.flip:
         done["flips"] = flips(found, drawn)
@@ -245,7 +255,8 @@ def text(rows: list[dict[str, Any]], copies: list[dict[str, Any]], about: dict[s
         [
             "# Annotators who think alike",
             "",
-            "Made by `make benchmark-alike`. 20 items with scores of deviation 1.5, 8 annotators, 1,000 votes;",
+            "Made by `make benchmark-alike`. 20 items with scores of deviation 1.5, 8 annotators, 1,000 votes (of 40",
+            "annotators 25 items and 50,000 votes, own tastes of deviation .3, by the normal approximation);",
             "families share an effect of deviation .8 on each item, own tastes have deviation .5, camps unrelated",
             "scores. FamilyBT with families found, beside FamilyBT that is given families and copies (the oracle)",
             "and CrowdBT. Of camps, the ranking of each annotator's own group is compared with what that annotator",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import expit
@@ -24,6 +25,17 @@ class Cells:
     lost: FloatArray
     n_annotators: int
     n_items: int
+
+    @cached_property
+    def count(self) -> FloatArray:
+        """Votes of each cell."""
+        return self.won + self.lost
+
+    @cached_property
+    def places(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Places of the first and the second item among those of all annotators, and of the pair."""
+        base = self.annotator * self.n_items
+        return base + self.first, base + self.second, (base + self.first) * self.n_items + self.second
 
     @classmethod
     def of(cls, votes: FamilyVotes) -> Cells:
@@ -111,32 +123,43 @@ def expand(cells: Cells, scores: FloatArray, log_odds: FloatArray, spread: Sprea
         near to the posterior (Opper and Archambeau, *Neural Computation* 21, 2009), where the expansion at the mode
         understates scores if annotators have many tastes.
     """
-    who, a, b, k, n = cells.annotator, cells.first, cells.second, cells.n_annotators, cells.n_items
-    base, count = who * n, cells.won + cells.lost
+    who, k, n, count = cells.annotator, cells.n_annotators, cells.n_items, cells.count
+    first, second, cell = cells.places
     flat = scores.ravel()
-    margin, logit = flat[base + a] - flat[base + b], log_odds[who]
+    margin = np.take(flat, first) - np.take(flat, second)
     points = [(0.0, 0.0)] if spread is None else spread.points(cells)
     on_scores, on_odds, of_scores, of_both, of_odds = np.zeros((5, len(who)))
     for apart, more in points:
-        better, lapse = expit(margin + apart), expit(logit + more)
-        proba = 0.5 * lapse + (1 - lapse) * better
-        by_margin = (1 - lapse) * better * (1 - better)
-        by_odds = lapse * (1 - lapse) * (0.5 - better)
-        weight = 1.0 / (len(points) * np.maximum(proba * (1 - proba), 1e-9))
+        better, lapse = (
+            expit(margin + apart),
+            (expit(log_odds)[who] if spread is None else expit(log_odds[who] + more)),
+        )
+        proba = lapse * (0.5 - better)
+        by_odds = proba * (1 - lapse)
+        proba += better
+        by_margin = (1 - lapse) * better
+        by_margin *= 1 - better
+        weight = 1.0 / np.maximum(proba * (1 - proba), 1e-9)
         residual = (cells.won - count * proba) * weight
         weight *= count
         on_scores += residual * by_margin
         on_odds += residual * by_odds
-        of_scores += weight * by_margin**2
-        of_both += weight * by_margin * by_odds
-        of_odds += weight * by_odds**2
+        by_both = weight * by_odds
+        of_both += by_both * by_margin
+        of_odds += by_both * by_odds
+        weight *= by_margin
+        of_scores += weight * by_margin
+    on_scores, on_odds, of_scores, of_both, of_odds = (
+        values / len(points) for values in (on_scores, on_odds, of_scores, of_both, of_odds)
+    )
 
     def by_item(values: FloatArray) -> FloatArray:
-        found = np.bincount(base + a, values, k * n) - np.bincount(base + b, values, k * n)
+        found = np.bincount(first, values, k * n) - np.bincount(second, values, k * n)
         return np.asarray(found.reshape(k, n), np.float64)
 
-    off = np.bincount((base + a) * n + b, of_scores, k * n * n).reshape(k, n, n)
-    precision = np.asarray(-(off + off.transpose(0, 2, 1)), np.float64)
+    precision = np.zeros((k, n, n))
+    precision.ravel()[cell] = -of_scores
+    precision += precision.transpose(0, 2, 1)
     at = np.arange(n)
     precision[:, at, at] = -precision.sum(axis=2)
     slope, own = by_item(of_both), np.bincount(who, of_odds, k).astype(np.float64)

@@ -24,11 +24,10 @@ from jamrank.fitting.family_search import (
     clustered,
     others,
     reassign,
-    roughly,
     weigh,
     window,
 )
-from jamrank.fitting.family_state import ALONE, FAMILY_SDS, LAPSE_MEAN, LAPSE_SDS, OWN_SDS, OWN_WEIGHTS
+from jamrank.fitting.family_state import ALONE, FAMILY_SDS, LAPSE_MEAN, LAPSE_SDS
 from jamrank.fitting.family_votes import FamilyVotes
 from jamrank.linalg.normal_effects import Normal, absorb_columns
 from jamrank.typing import FloatArray, IntArray
@@ -37,12 +36,18 @@ from jamrank.typing import FloatArray, IntArray
 MOST_SAMPLED, _MOST_WORK = 500_000, 1_000_000_000
 # Votes of an annotator for each item, below which likelihoods are not nearly normal.
 _FEWEST_EACH = 30
-Steps = tuple[tuple[int, int], ...]
+# Standard deviations of own effects, finer than those of the sampler: many votes by many annotators tell them apart.
+_OWN_SDS = np.concatenate([[0.0], 0.1 * 1.1 ** np.arange(30)])
+_LOG_OWN = np.log(np.append(0.5, np.full(len(_OWN_SDS) - 1, 0.5 / (len(_OWN_SDS) - 1))))
+# Steps over the grid until the fine ones.
+_COARSE = 4
+# To neighbours on the grid of standard deviations of own effects and lapses.
+_STEPS = (-1, 0), (1, 0), (0, -1), (0, 1)
 
-_ROUNDS, _PASSES = 4, 30
+_ROUNDS, _FIRST_PASSES, _PASSES = 4, 10, 30
 # Scores of annotators in the first rounds: wide, so that families are not taken for errors.
 _FIRST_OWN_SD, _FIRST_LAPSE_SD = 0.6, 0.8
-_SETTLED, _ROUGHLY = 1e-3, 1e-2
+_SETTLED, _ROUGHLY = 2e-3, 3e-2
 # Largest step of a score and of the logit of a lapse.
 _LARGEST = 2.0
 _SMALLEST_SHARE = 0.2
@@ -216,7 +221,7 @@ def fit_families(votes: FamilyVotes, families: IntArray | None, n_draws: int, ra
     families: The family of each annotator where it is known.
     """
     cells = Cells.of(votes)
-    fit, found = settle(cells, _start(cells, families), mode=True)
+    fit, found = settle(cells, _start(cells, families), _FIRST_PASSES, mode=True)
     for done in range(_ROUNDS):
         before = fit
         fit = _explain(found, fit, families is not None, first=not done)
@@ -285,23 +290,42 @@ def _from_clusters(found: Expansion, fit: Fit) -> Fit:
     sign = fit.best.explanation.sign
     given = Conditional.of(said, below, fit.best.explanation, *fit.best.sds, fit.sds.own)
     tried = clustered(fit.scores * sign[:, None] - given.mean(0.0)[0], sign)
-    score_sd, chosen = fit.best.sds[1], (-np.inf, fit.best.explanation, fit.sds.own)
-    for own_sd, weight in zip(OWN_SDS, OWN_WEIGHTS, strict=True):
-        if own_sd <= fit.sds.own:
-            below = found.below(fit.lapse_mean, fit.sds.lapse, float(own_sd))[1]
-            for one in [fit.best.explanation, *tried]:
-                total = roughly(below, one, score_sd) + float(np.log(weight))
-                chosen = max(chosen, (total, one, float(own_sd)), key=lambda tried: tried[0])
+    chosen = (-np.inf, fit.best.explanation, fit.sds.own)
+    for at in np.flatnonzero(fit.sds.own >= _OWN_SDS)[::-_COARSE]:
+        below = found.below(fit.lapse_mean, fit.sds.lapse, float(_OWN_SDS[at]))[1]
+        for one in [fit.best.explanation, *tried]:
+            total = weigh(below, one).total + float(_LOG_OWN[at])
+            chosen = max(chosen, (total, one, float(_OWN_SDS[at])), key=lambda tried: tried[0])
     return replace(fit, best=replace(fit.best, explanation=chosen[1]), sds=replace(fit.sds, own=chosen[2]))
 
 
 def _with_sds(found: Expansion, fit: Fit) -> Fit:
-    """Return the fit with the likeliest standard deviations, first of own effects and then of lapses."""
-    for own in (True, False):
-        likely = _likely_sds(found, fit, ((-1, 0), (1, 0)) if own else ((0, -1), (0, 1)))
-        sds = max(likely, key=lambda sds: likely[sds].total)
-        fit = replace(fit, best=likely[sds].best, sds=sds)
-    return fit
+    """Return the fit with standard deviations that no step makes likelier, of own effects and then of lapses."""
+    explanation = fit.best.explanation
+
+    def total(i: int, j: int) -> float:
+        below = found.below(fit.lapse_mean, float(LAPSE_SDS[j]), float(_OWN_SDS[i]))[1]
+        return weigh(below, explanation).total + float(_LOG_OWN[i])
+
+    at = _nearest(fit.sds)
+    # One annotator's own effects cannot be told from the scores.
+    limits = len(_OWN_SDS) if len(found.pull) > 1 else 1, len(LAPSE_SDS)
+    best = total(*at)
+    for which, size in ((0, _COARSE), (0, 1), (1, 1)):
+        for by in (-size, size):
+            while 0 <= at[which] + by < limits[which]:
+                to = (at[0] + by, at[1]) if which == 0 else (at[0], at[1] + by)
+                value = total(*to)
+                if value <= best:
+                    break
+                at, best = to, value
+    sds = Sds(float(_OWN_SDS[at[0]]), float(LAPSE_SDS[at[1]]))
+    return replace(fit, best=weigh(found.below(fit.lapse_mean, sds.lapse, sds.own)[1], explanation), sds=sds)
+
+
+def _nearest(sds: Sds) -> tuple[int, int]:
+    """Return the place on the grids."""
+    return int(np.argmin(np.abs(_OWN_SDS - sds.own))), int(np.argmin(np.abs(LAPSE_SDS - sds.lapse)))
 
 
 @dataclass(frozen=True)
@@ -314,25 +338,21 @@ class Likely:
     best: Weighed
 
 
-def _likely_sds(found: Expansion, fit: Fit, steps: Steps = ((-1, 0), (1, 0), (0, -1), (0, 1))) -> dict[Sds, Likely]:
-    """Return the standard deviations that are likely given the explanation, searched from those of the fit by steps.
-
-    One annotator's own effects cannot be told from the scores.
-    """
-    own_sds = OWN_SDS if len(found.pull) > 1 else OWN_SDS[:1]
-    todo = {(int(np.argmin(np.abs(own_sds - fit.sds.own))), int(np.argmin(np.abs(LAPSE_SDS - fit.sds.lapse))))}
+def _likely_sds(found: Expansion, fit: Fit) -> dict[Sds, Likely]:
+    """Return the standard deviations that are likely given the explanation, searched from those of the fit."""
+    limits, todo = (len(_OWN_SDS) if len(found.pull) > 1 else 1, len(LAPSE_SDS)), {_nearest(fit.sds)}
     seen: dict[tuple[int, int], Likely] = {}
     kept: list[tuple[int, int]] = []
     while todo:
         for i, j in sorted(todo):
-            said, below = found.below(fit.lapse_mean, float(LAPSE_SDS[j]), float(own_sds[i]))
+            said, below = found.below(fit.lapse_mean, float(LAPSE_SDS[j]), float(_OWN_SDS[i]))
             best = weigh(below, fit.best.explanation)
-            seen[i, j] = Likely(best.total + float(np.log(OWN_WEIGHTS[i])), said, below, best)
+            seen[i, j] = Likely(best.total + float(_LOG_OWN[i]), said, below, best)
         level = max(one.total for one in seen.values()) + np.log(_LEAST_SHARE)
         kept = [at for at in sorted(seen) if seen[at].total > level]
-        beside = {(i + a, j + b) for i, j in kept for a, b in steps} - set(seen)
-        todo = {at for at in beside if 0 <= at[0] < len(own_sds) and 0 <= at[1] < len(LAPSE_SDS)}
-    return {Sds(float(own_sds[i]), float(LAPSE_SDS[j])): seen[i, j] for i, j in kept}
+        beside = {(i + a, j + b) for i, j in kept for a, b in _STEPS} - set(seen)
+        todo = {at for at in beside if 0 <= at[0] < limits[0] and 0 <= at[1] < limits[1]}
+    return {Sds(float(_OWN_SDS[i]), float(LAPSE_SDS[j])): seen[i, j] for i, j in kept}
 
 
 def _draws(found: Expansion, fit: Fit, n_draws: int, fixed: bool, rng: np.random.Generator) -> FamilyDraws:
@@ -343,7 +363,7 @@ def _draws(found: Expansion, fit: Fit, n_draws: int, fixed: bool, rng: np.random
     first = next(iter(likely.values()))
     kept = [one.explanation for one in window(first.below, first.best, fit.near, fixed)]
     parts = [(weigh(one.below, each), sds) for sds, one in likely.items() for each in kept]
-    weights = [one.by_sd + np.log(OWN_WEIGHTS[sds.own == OWN_SDS]) for one, sds in parts]
+    weights = [one.by_sd + _LOG_OWN[_nearest(sds)[0]] for one, sds in parts]
     log_weight = np.concatenate([weight.ravel() for weight in weights])
     weight = np.exp(log_weight - log_weight.max())
     weight[weight < _LEAST_SHARE * weight.max()] = 0.0

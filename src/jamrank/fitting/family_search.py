@@ -27,7 +27,7 @@ from jamrank.linalg.normal_effects import Normal, absorb, absorb_columns, eviden
 from jamrank.typing import FloatArray, IntArray
 
 # Standard deviations of the scores.
-SCORE_SDS = np.exp(np.arange(np.log(0.05), np.log(20.0), 0.2))
+SCORE_SDS = np.exp(np.arange(np.log(0.05), np.log(20.0), 0.25))
 _LOG_SCORE_SDS = -2.0 * SCORE_SHAPE * np.log(SCORE_SDS) - 0.5 / SCORE_SDS**2
 _MOST_CLUSTERS = 8
 _MOST_CLIMBS = 12
@@ -199,16 +199,20 @@ def window(below: Below, best: Weighed, near: list[Explanation], fixed: bool = F
 def clustered(deviations: FloatArray, sign: FloatArray) -> list[Explanation]:
     """Return explanations by clusters of annotators who deviate alike from the scores, of which the largest has none.
 
-    Ward's method, cut into all numbers of clusters that are not large.
+    By average linkage and by Ward's method, cut into all numbers of clusters that are not large.
     """
     if len(sign) < 3:
         return []
-    tree, found = linkage(deviations, "ward"), []
-    for count in range(2, min(_MOST_CLUSTERS, len(sign) - 1) + 1):
-        cluster = fcluster(tree, count, "maxclust")
-        size = np.bincount(cluster)
-        found.append(Explanation.of(np.where(cluster == np.argmax(size), ALONE, cluster), sign))
-    return found
+    found = {}
+    for tree in (linkage(deviations, method) for method in ("average", "ward")):
+        for count in range(2, min(_MOST_CLUSTERS, len(sign) - 1) + 1):
+            cluster = fcluster(tree, count, "maxclust")
+            size = np.bincount(cluster)
+            # A cluster of one is none.
+            family = np.where((cluster == np.argmax(size)) | (size[cluster] < 2), ALONE, cluster)
+            one = Explanation.of(family, sign)
+            found[one.key] = one
+    return list(found.values())
 
 
 def reassign(below: Normal, at: Weighed, fixed: bool = False) -> tuple[Explanation, FloatArray]:

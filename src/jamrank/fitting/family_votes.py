@@ -15,6 +15,8 @@ from jamrank.typing import FloatArray, IntArray
 
 # Terms of the series of a Pólya-Gamma variable that are drawn: they have all but 0.02 % of its variance.
 _POLES = (np.arange(5) + 0.5) ** 2
+# Cells for each vote up to which an array of all cells is faster than sorting.
+_CELLS_EACH = 10
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,14 @@ class FamilyVotes:
         first, second = votes.pair_first[pair].astype(np.int64), votes.pair_second[pair].astype(np.int64)
         won, n = votes.vote_result[kept] == FIRST, votes.n_items
         winner, loser = np.where(won, first, second), np.where(won, second, first)
-        cell, at = np.unique((who * n + winner) * n + loser, return_inverse=True)
-        count = np.bincount(at, votes.vote_weight[kept], len(cell)).astype(np.float64)
+        at, weight, cells = (who * n + winner) * n + loser, votes.vote_weight[kept], votes.n_annotators * n * n
+        if cells <= _CELLS_EACH * len(at):
+            counts = np.bincount(at, weight, cells).astype(np.float64)
+            cell = np.flatnonzero(counts)
+            count = counts[cell]
+        else:
+            cell, place = np.unique(at, return_inverse=True)
+            count = np.bincount(place, weight, len(cell)).astype(np.float64)
         return cls(cell // n**2, cell // n % n, cell % n, count, votes.n_annotators, n)
 
     @cached_property
