@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import jamrank as jr
-from benchmarks import passes, report, text_ids, wine
+from benchmarks import integrated, passes, report, text_ids, wine
 from benchmarks.machine import about, commit
 from benchmarks.measure import timed
 from benchmarks.trials import Plan, Trial, World, measure_at
@@ -114,6 +114,20 @@ def judge_text(found: list[dict[str, Any]]) -> list[Judged]:
     """Return the ratios of models to the rival from the same objects; one line that says so where it is missing."""
     judged = [Judged(what, value, "≤", asked, why) for what, value, asked, why in text_ids.judged(found)]
     return judged or [Judged(f"CrowdBT / {text_ids.RIVAL}, ids as text", None, "≤", 0.5, "not installed")]
+
+
+def judge_integrated(found: list[dict[str, Any]]) -> list[Judged]:
+    """Return the processor time of fits with the scores integrated out, in that of joint ones."""
+    return [
+        Judged(
+            f"flips='marginal' / flips='joint', {one['items']:,} items",
+            one["seconds"]["marginal"] / one["seconds"]["joint"],
+            "≤",
+            integrated.ASKED,
+            f"{integrated.line(one)}; by default only up to 100 votes an item",
+        )
+        for one in found
+    ]
 
 
 def judge_passes(found: dict[str, Any]) -> list[Judged]:
@@ -260,6 +274,8 @@ def main() -> None:
     judged += judge_passes(found["passes"])
     judged += judge_wine(found["wine"]["white"])
     judged += judge_command(rounds)
+    found["integrated"] = integrated.measure(given.quick)
+    judged += judge_integrated(found["integrated"])
     judged += judge_scale()
     made_with = {
         "seed": str(WORLD.seed),

@@ -345,9 +345,21 @@ def test_the_history_is_a_file_of_votes(tmp_path):
 
 
 def test_somebody_trusted_settles_which_way_is_up():
-    told = [("ann", "a", "b", "left"), ("ann", "b", "c", "left")]
+    told = [("ann", "a", "b", "left"), ("bob", "b", "c", "left")]
     assert jr.Chooser(told).status().sign_open
     assert not jr.Chooser(told, trusted=["ann"]).status().sign_open
+
+
+def test_of_a_lone_annotator_only_the_order_can_be_learned():
+    # 163 of 300 votes for one of two items: its order has a probability of 93 %, as `fit` says.
+    told = [("ann", "a", "b", "left" if k < 163 else "right") for k in range(300)]
+    status = jr.Chooser(told).status()
+    assert status.state == "reached"
+    assert status.expected_error == pytest.approx(0.07, abs=0.02)
+    assert not status.sign_open
+    assert jr.Chooser(told, goal="verdicts").status().state != "reached"
+    undecided = jr.Chooser([*told[:20], *told[-20:]])
+    assert all("how reliable" not in one.why for one in undecided.batch(5))
 
 
 def test_the_threshold_may_be_an_item():

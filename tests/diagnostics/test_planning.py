@@ -10,7 +10,7 @@ from scipy.special import ndtr
 import jamrank as jr
 from jamrank.cli import main
 from jamrank.diagnostics.examination import Examination
-from jamrank.diagnostics.planning import expected_accuracy, more_votes
+from jamrank.diagnostics.planning import expected_accuracy, more_votes, score_errors
 from jamrank.diagnostics.target import TARGET_ERROR
 from jamrank.studio.study import Study
 
@@ -32,7 +32,18 @@ def test_accuracy_is_the_mean_over_later_estimates(variance, times):
         estimate = scores[one] - scores[other] + spread * normal
         right.append(ndtr(np.abs(estimate) / np.sqrt(later[one] + later[other])))
     brute = np.average(np.mean(right, axis=0), weights=np.exp(-(normal**2) / 2))
-    assert expected_accuracy(scores, se, variance, times) == pytest.approx(brute, abs=1e-6)
+    # Given are errors of distances from the mean of all items.
+    assert expected_accuracy(scores, np.sqrt(11 / 12) * se, variance, times) == pytest.approx(brute, abs=1e-6)
+
+
+def test_accuracy_of_two_items_is_the_probability_of_their_order():
+    won = np.arange(300) < 163
+    model = jr.BradleyTerry().fit(jr.Comparisons.from_arrays([0] * 300, [1] * 300, [0] * 300, won.astype(float)))
+    se = score_errors(model.result_)
+    found = expected_accuracy(model.scores_, se, model.result_.scores.score_variance)
+    # Both are at the same distance from their mean: the error of the difference is twice that of each.
+    assert found == pytest.approx(ndtr(abs(model.scores_).sum() / se.sum()), abs=1e-6)
+    assert found == pytest.approx(0.93, abs=0.01)
 
 
 def test_more_votes_bring_accuracy_to_the_target():

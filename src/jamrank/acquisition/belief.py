@@ -87,6 +87,12 @@ class Belief:
         known = vote_information(np.asarray(mean), np.asarray(variance), self.reliability.flip[who], self.tie[who])
         self.scores.condition(left, right, mean, variance * float(np.exp(-2 * known)))
 
+    @property
+    def _alone(self) -> bool:
+        """Whether votes are by one annotator, of whom nothing can be learned: the ranking is theirs."""
+        of_annotators = self.model is None or self.model._spec.capabilities.annotators
+        return len(self.pool.annotators) == 1 and not of_annotators
+
     def _start_scores(self) -> None:
         """Start with the prior given the features: similar items have similar scores."""
         n = len(self.pool.items)
@@ -153,6 +159,8 @@ class Belief:
             truth = self._left_out(left, right, outcome, flip[who], information)
             votes = who[decided], outcome[decided] == LEFT, truth[decided], weight[decided]
             self.reliability.refit(*votes, kind)
+            if self._alone:
+                self.reliability.trust()
             flip = self.reliability.flip
         information = fisher_information(margin, flip[who], self.tie[who]) * weight
         self.scores = GaussianScores.from_information(mean, prior, left, right, information)

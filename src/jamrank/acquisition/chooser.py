@@ -126,7 +126,9 @@ class Chooser:
         self._desk.start()
         described = None if features is None else ItemFeatures(features, self._pool.items.names)
         self._features = described
-        self._belief = Belief(self._pool, new_model or _usual_model(described is not None), gold, described)
+        self._belief = Belief(
+            self._pool, new_model or _usual_model(self._pool, described is not None), gold, described
+        )
         self._belief.cost_of_annotators = lambda: self._desk.cost
         self._gold = gold is not None
         self._ahead: Belief | None = None
@@ -419,12 +421,14 @@ def _opened(given: Any) -> tuple[Any, NewModel | None]:
     return votes, alike
 
 
-def _usual_model(with_features: bool) -> NewModel:
-    from jamrank.models import JAM, CrowdBT
+def _usual_model(pool: VotePool, with_features: bool) -> NewModel:
+    from jamrank.models import JAM, BradleyTerry, CrowdBT
 
     def model(ties: bool) -> Any:
         place = "davidson" if ties else "leave out"
-        return JAM(scorer="linear+objects", ties=place) if with_features else CrowdBT(ties=place)
+        if with_features:
+            return JAM(scorer="linear+objects", ties=place)
+        return CrowdBT(ties=place) if len(pool.annotators) > 1 else BradleyTerry(ties=place)
 
     return model
 

@@ -236,7 +236,7 @@ def _sign_settled(belief: Belief) -> bool:
 
 
 def _verdict_error(belief: Belief) -> float:
-    if not len(belief.pool.annotators):
+    if len(belief.pool.annotators) < 2:  # a lone annotator cannot be judged
         return 1.0
     sure = np.stack([belief.reliability.between(low, high) for low, high in _VERDICTS])
     return float(1.0 - sure.max(axis=0).mean())

@@ -31,14 +31,16 @@ def expected_accuracy(scores: FloatArray, se: FloatArray, variance: float | None
     with probability ``Φ(|estimate| / √w)``, which is ``1 - 2 T(d / √v, √(w / (v - w)))`` in expectation, with Owen's
     function ``T``: estimate and truth are normal with a common mean, and the order is right where their signs agree.
 
-    scores, se: Estimates and standard errors, taken as independent.
+    scores, se: Estimates and standard errors, of distances from the mean of all items: with equal information on
+        each, these are those of independent scores times the root of ``(n - 1) / n``.
     variance: Prior variance of a score; None without a prior.
     times: Further votes, as a multiple of the present ones.
     """
     first, second = some_pairs(len(scores), _MOST_PAIRS)
     order = np.lexsort((se, scores))  # the sample must not depend on names
-    scores, se = scores[order], se[order]
+    scores, se = scores[order], se[order] * np.sqrt(len(scores) / (len(scores) - 1))
     precision = 0.0 if variance is None else 1.0 / variance
+    se = se if variance is None else np.minimum(se, np.sqrt(variance))
     known = np.maximum(1.0 / se**2 - precision, 0.0)
     later = 1.0 / np.maximum(precision + known * (1.0 + times), 1e-12)
     gap = scores[first] - scores[second]

@@ -331,10 +331,9 @@ def _reason(found: HeldOut, folds: int, drawn_from: int | None, forward: bool = 
     elif others:
         next_best = found.best(others)
         behind = found.difference(next_best, choice)
-        reason += (
-            f", the lowest of {len(others) + 1} models; next is {next_best}, {behind.value:.4f} higher "
-            f"({behind.low:.4f} to {behind.high:.4f})"
-        )
+        reason += f", the lowest of {len(others) + 1} models; next is {next_best}, {behind.value:.4f} higher"
+        if np.isfinite(behind.low):  # otherwise all votes are on one pair
+            reason += f" ({behind.low:.4f} to {behind.high:.4f})"
     if drawn_from is not None:
         reason += f"; chosen on {len(found.votes.vote_result):,} of {drawn_from:,} votes"
     return f"{reason}."
