@@ -7,18 +7,15 @@ is compared is measured in the same run, in turn. Rivals that are not installed 
 from __future__ import annotations
 
 import json
-import resource
 import statistics
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import jamrank as jr
-from benchmarks import integrated, passes, report, text_ids, wine
+from benchmarks import integrated, passes, report, small_jobs, text_ids, wine
 from benchmarks.machine import about, commit
 from benchmarks.measure import timed
 from benchmarks.trials import Plan, Trial, World, measure_at
@@ -31,6 +28,8 @@ COMMAND_VOTES, COMMAND_ROUNDS = 10_000, 11
 IMPORTS = "import numpy, scipy.optimize"
 # Processor time of commands, in that of the imports: 1.5, .7 and 2.5 s where these take half a second.
 PROCESSOR = {"jamrank fit --out": 3.0, "jamrank check": 1.4, "jamrank compare": 5.0}
+# Processor time of VRJAM in that of JAM, and of a fit in that with one thread of BLAS.
+VRJAM_TIMES, BLAS_TIMES = 3.0, 1.15
 QUICK_VOTES, QUICK_PLAN, QUICK_COMMAND_ROUNDS = 5_000, Plan(rounds=1, warm=2, limit=5.0), 2
 PACKAGES = ("evalica", "crowd-kit", "evaluatorq", "numba", "polars", "pandas")
 SCALE = report.HERE / "scale.json"
@@ -197,18 +196,31 @@ def in_turn_with_processor(commands: dict[str, list[str]], rounds: int) -> tuple
     busy: dict[str, list[float]] = {name: [] for name in commands}
     for turn in range(rounds + 1):  # the first fills the caches
         for name, command in commands.items():
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            _, taken = timed(runs(command))
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            processor, taken = timed(lambda command=command: small_jobs.busy_of(command, {}))
             if turn:
                 clock[name].append(taken)
-                busy[name].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+                busy[name].append(processor)
     medians = ({name: statistics.median(own) for name, own in found.items()} for found in (clock, busy))
     return next(medians), next(medians)
 
 
-def runs(command: list[str]) -> Callable[[], Any]:
-    return lambda: subprocess.run(command, capture_output=True, check=True)
+def judge_small(rounds: int, quick: bool) -> tuple[list[Judged], dict[str, Any]]:
+    """Return processor times that must not be many times those of something simpler."""
+    report.say(f"VRJAM and threads of BLAS, {rounds} rounds\n")
+    clustered = small_jobs.clustered(rounds, quick)
+    with tempfile.TemporaryDirectory() as folder:
+        jamrank = str(Path(sys.executable).parent / "jamrank")
+        blas = small_jobs.threads_of_blas(jamrank, Path(folder), rounds, quick)
+    judged = []
+    for one in clustered:
+        ours, simple = one["seconds"]["VRJAM"], one["seconds"]["JAM"]
+        why = f"{one['votes']}, {one['pairs']:,} pairs; {report.seconds(ours)} s / {report.seconds(simple)} s"
+        judged.append(Judged(f"processor time, VRJAM / JAM, {one['votes']}", ours / simple, "≤", VRJAM_TIMES, why))
+    both, alone = blas[small_jobs.BLAS], blas[small_jobs.ONE_THREAD]
+    why = f"200 annotators, 1,000 votes each; {report.seconds(both)} s / {report.seconds(alone)} s"
+    what = f"processor time, {small_jobs.BLAS} / {small_jobs.ONE_THREAD}"
+    judged.append(Judged(what, both / alone, "≤", BLAS_TIMES, why))
+    return judged, {"VRJAM": clustered, "threads of BLAS": blas}
 
 
 def judge_scale(path: Path = SCALE) -> list[Judged]:
@@ -276,6 +288,8 @@ def main() -> None:
     judged += judge_command(rounds)
     found["integrated"] = integrated.measure(given.quick)
     judged += judge_integrated(found["integrated"])
+    small, found["small jobs"] = judge_small(rounds, given.quick)
+    judged += small
     judged += judge_scale()
     made_with = {
         "seed": str(WORLD.seed),

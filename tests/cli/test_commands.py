@@ -147,6 +147,31 @@ def test_commands_do_not_wait_for_what_they_do_not_use(study, command, unused):
     assert done.stdout == "0 []\n"
 
 
+@pytest.mark.parametrize("options", ["[]", "['--help']", "['--quiet', '--no-such-option']"])
+@pytest.mark.parametrize("command", ["fit", "check", "compare"])
+def test_unused_objects_are_searched_for_once_modules_are_imported(study, command, options):
+    code = (
+        "import gc, sys\nfrom jamrank.cli.main import main\nimport jamrank.cli.display as display\n"
+        "during, stage = [], display.stage\n"
+        "def seen(*given):\n    with stage(*given):\n        during.append(gc.isenabled())\n"
+        "    return stage(*given)\n"
+        "display.stage = seen\n"
+        f"try:\n    main([{command!r}, {str(study / 'votes.csv')!r}, *{options}])\nexcept SystemExit:\n    pass\n"
+        "print(gc.isenabled(), all(during), gc.get_freeze_count() > 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.splitlines()[-1] == "True True True"
+
+
+def test_a_process_that_has_imported_numpy_keeps_its_collector():
+    import gc
+
+    from jamrank.cli.collector import pause_collector
+
+    pause_collector()
+    assert gc.isenabled()
+
+
 def test_fit_writes_all_its_files_and_prints_a_summary(study, fitted):
     result, folder = fitted
     assert {path.name for path in folder.iterdir()} == OUTPUTS

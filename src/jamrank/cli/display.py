@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from jamrank.cli.collector import resume_collector
 from jamrank.cli.messages import say
 from jamrank.text import many, number, safe_line, safe_text
 
@@ -28,6 +29,7 @@ _LEFT_ALIGNED = ("item", "annotator", "feature", "verdict", "evidence", "model",
 @contextmanager
 def stage(console: Console, text: str, quiet: bool = False) -> Iterator[None]:
     """Show what is being done, on a terminal only."""
+    resume_collector()
     if quiet or not console.is_terminal:
         yield
         return

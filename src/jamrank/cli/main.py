@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from jamrank import __version__
+from jamrank.cli.collector import pause_collector, resume_collector
 from jamrank.cli.messages import note
 from jamrank.cli.streams import prepare_streams
 from jamrank.errors import JamrankError, JamrankWarning
@@ -32,6 +33,8 @@ _COMMANDS = {
     "simulate": "Write simulated votes with a known truth to a file.",
     "reproduce": "Run the experiments of the paper and compare the results.",
 }
+# Commands that do their work within stages, of which the first resumes the collector.
+_SHORT = ("fit", "check", "compare")
 
 
 class _Commands(click.Group):
@@ -43,6 +46,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
+        if name in _SHORT:
+            pause_collector()
         command: click.Command = getattr(import_module(f"jamrank.cli.{name}"), name)
         return command
 
@@ -73,6 +78,8 @@ class _Commands(click.Group):
             _fail(f"{error.filename or 'input or output'}: {error.strerror or error}")
         except MemoryError:
             _fail("not enough memory for these votes; fit a part of them, or use a larger machine")
+        finally:
+            resume_collector()
 
 
 def _prepare() -> None:

@@ -30,7 +30,8 @@ class VRJAM(JAM):
     Parameters
     ----------
     n_clusters : int, "auto" or "gap"
-        Number of clusters; "auto" takes the number with which each vote is predicted best from the others; "gap" adds
+        Number of clusters; "auto" takes the number with which each vote is predicted best from the others (with many
+        votes, those of a sample of the pairs); "gap" adds
         clusters until two centroids come closer than ``centroid_gap`` times the median distance between centroids,
         the paper's rule.
     centroid_gap : float
