@@ -22,7 +22,7 @@ from jamrank.kernels.in_threads import extremes
 from jamrank.typing import Int32Array
 
 _PART = 1 << 24
-_ROWS = 1 << 20
+_ROWS = 1 << 21
 # A column with more distinct texts than this, and than half of its rows, is not worth coding.
 _FEW = 10_000
 _NEWLINE, _QUOTE = b"\n", ord('"')

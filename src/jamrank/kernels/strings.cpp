@@ -137,9 +137,10 @@ class TextCodes {
         Hashed ahead[kAhead];
         for (; begin < end; begin += kAhead) {
             const size_t count = std::min(kAhead, end - begin);
+            // A missing text has no place in memory, where an empty one has.
             for (size_t k = 0; k < count; ++k)
-                if (!array.missing(begin + k)) ahead[k] = met.hashed(array.word(begin + k));
-            for (size_t k = 0; k < count; ++k) *codes++ = array.missing(begin + k) ? -1 : met.code(ahead[k]);
+                ahead[k] = array.missing(begin + k) ? Hashed{{nullptr, 0}, 0} : met.hashed(array.word(begin + k));
+            for (size_t k = 0; k < count; ++k) *codes++ = ahead[k].word.begin == nullptr ? -1 : met.code(ahead[k]);
         }
     }
 
