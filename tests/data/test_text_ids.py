@@ -78,6 +78,24 @@ def test_errors_name_row_and_column_as_before():
         jr.Comparisons.from_arrays(["a", "b"], ["b", "b"], ["z", "z"], [1, 0])
 
 
+@pytest.mark.parametrize("module", [twin, *([kernels] if compiled else [])])
+def test_objects_of_an_array_are_coded_where_they_are(module):
+    column = np.array([f"item-{number % 17}" for number in range(300)] + [None, 1.5], dtype=object)
+    for chosen in (column[:300], column[:300][::-3], column[1:1]):
+        codes = np.empty(len(chosen), dtype=np.int32)
+        distinct = module.code_strings(chosen, codes)
+        assert [distinct[code] for code in codes] == chosen.tolist() and len(set(distinct)) == len(distinct)
+    assert module.code_strings(column, np.empty(302, dtype=np.int32)) is None
+    assert module.code_strings(np.empty(3, dtype=object), np.empty(3, dtype=np.int32)) is None
+
+
+@pytest.mark.skipif(not compiled, reason="no compiled kernels")
+def test_what_is_no_array_of_objects_is_refused():
+    for other in (np.zeros(3), np.empty((1, 3), dtype=object)):
+        with pytest.raises(ValueError, match="objects"):
+            kernels.code_strings(other, np.empty(3, dtype=np.int32))
+
+
 @pytest.mark.skipif(not compiled, reason="no compiled kernels")
 def test_many_rows_are_coded_by_all_threads_as_their_twin_does():
     drawn = np.random.default_rng(0).integers(0, 3000, 50_000)

@@ -144,3 +144,12 @@ def test_a_column_that_hardly_repeats_itself_is_left_to_the_table(tmp_path, monk
     monkeypatch.setattr(coded_files, "_FEW", 100)
     assert coded_files.code_table(path) is None
     assert jr.read_comparisons(path).n_votes == 400
+
+
+def test_a_line_that_is_too_long_is_left_to_the_table(tmp_path, monkeypatch):
+    path = tmp_path / "votes.csv"
+    path.write_text("left,right,winner\na,b,left\na,c," + "x" * 900 + "\nb,c,right\n")
+    monkeypatch.setattr(coded_files, "_PART", 100)
+    assert coded_files.code_table(path) is None
+    monkeypatch.setattr(coded_files, "_PART", 1000)
+    assert coded_files.code_table(path).height == 3

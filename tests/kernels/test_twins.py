@@ -680,6 +680,15 @@ def test_codes_of_text_equal_their_twins(texts, repeats, views):
 
 
 @needs_compiled
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_empty_texts_are_not_missing(kind):
+    for texts in (["", ""], ["", None, "a"], [None]):
+        codes, coder = np.empty(len(texts), dtype=np.int32), kernels.TextCodes()
+        coder.code(pa.chunked_array([pa.array(texts, kind)]), codes, 1)
+        assert [None if code < 0 else coder.words()[code] for code in codes] == texts
+
+
+@needs_compiled
 def test_columns_that_are_no_text_are_refused():
     with pytest.raises(ValueError, match="text"):
         kernels.TextCodes().code(pl.Series([1, 2]), np.empty(2, dtype=np.int32), 1)

@@ -52,8 +52,9 @@ def _coded(column: Any) -> Coded | None:
     if isinstance(column, np.ndarray) and column.ndim == 1:
         if column.dtype.kind == "U" and column.dtype.isnative and column.dtype.itemsize:
             return _of_rows(np.ascontiguousarray(column))
-        column = column.tolist() if column.dtype.kind == "O" else None
-    if not isinstance(column, list):
+        if column.dtype.kind != "O":
+            return None
+    elif not isinstance(column, list):
         return None
     codes = np.empty(len(column), dtype=np.int32)
     distinct = kernels.code_strings(column, codes)

@@ -22,7 +22,7 @@ from jamrank.kernels.in_threads import extremes
 from jamrank.typing import Int32Array
 
 _PART = 1 << 24
-_ROWS = 1 << 20
+_ROWS = 1 << 21
 # A column with more distinct texts than this, and than half of its rows, is not worth coding.
 _FEW = 10_000
 _NEWLINE, _QUOTE = b"\n", ord('"')
@@ -141,7 +141,7 @@ def scan_csv(
                 return None
             codes, threads = kernels.FieldCodes(ord(found[1]), kind_of), default_threads()
             for part in _parts(file):
-                n_lines = codes.scan(np.frombuffer(part, np.uint8), threads) if is_text(part) else -1
+                n_lines = codes.scan(part, threads) if len(part) and is_text(part) else -1
                 if n_lines < 0:
                     return None
                 for place, name in enumerate(found[0]):
@@ -156,25 +156,34 @@ def scan_csv(
         return None
 
 
-def _parts(file: Any) -> Iterator[bytes]:
-    """Yield the rest of a file in parts of whole lines; a part without an end is the last."""
-    rest = b""
-    while more := file.read(_PART):
-        data = rest + more
-        end = _end_of_lines(data)
-        rest = data[end:]
+def _parts(file: Any) -> Iterator[NDArray[np.uint8]]:
+    """Yield the rest of a file in parts of whole lines, each in the memory of the one before.
+
+    A part that is empty is the last, where a line is too long.
+    """
+    data, filled = bytearray(_PART), 0
+    while more := file.readinto(memoryview(data)[filled:]):
+        filled += more
+        end = _end_of_lines(data, filled)
         if end:
-            yield data[:end]
-        elif len(rest) > 4 * _PART:
-            break
-    if rest:
-        yield rest + _NEWLINE
+            yield np.frombuffer(data, np.uint8, end)
+            rest = bytes(data[end:filled])
+            filled = len(rest)
+            data[:filled] = rest
+        elif filled > 4 * _PART:
+            yield np.empty(0, dtype=np.uint8)
+            return
+        elif filled == len(data):
+            data = data + bytes(filled)
+    if filled:
+        yield np.frombuffer(bytes(data[:filled]) + _NEWLINE, np.uint8)
 
 
-def _end_of_lines(data: bytes) -> int:
+def _end_of_lines(data: bytearray, filled: int) -> int:
     """Return where the last line ends that ends outside quotes."""
-    end = data.rfind(_NEWLINE) + 1
-    while end and b'"' in data and np.count_nonzero(np.frombuffer(data, np.uint8, end) == _QUOTE) % 2:
+    end = data.rfind(_NEWLINE, 0, filled) + 1
+    quoted = data.find(b'"', 0, end) >= 0
+    while end and quoted and np.count_nonzero(np.frombuffer(data, np.uint8, end) == _QUOTE) % 2:
         end = data.rfind(_NEWLINE, 0, end - 1) + 1
     return end
 

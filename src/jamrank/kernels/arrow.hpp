@@ -40,7 +40,8 @@ namespace jamrank {
 // The texts of one array. Text comes as views, which hold up to twelve bytes themselves, or as offsets into one buffer.
 class TextArray {
   public:
-    TextArray(const ArrowArray& array, const std::string& format) : array_(array), format_(format) {}
+    TextArray(const ArrowArray& array, const std::string& format)
+        : array_(array), has_views_(format == "vu"), is_large_(format == "U") {}
 
     size_t size() const { return static_cast<size_t>(array_.length); }
     bool missing(size_t at) const {
@@ -50,8 +51,8 @@ class TextArray {
     }
     Word word(size_t at) const {
         at += static_cast<size_t>(array_.offset);
-        if (format_ == "vu") return view(static_cast<const uint8_t*>(array_.buffers[1]) + 16 * at);
-        return format_ == "U" ? slice<int64_t>(at) : slice<int32_t>(at);
+        if (has_views_) return view(static_cast<const uint8_t*>(array_.buffers[1]) + 16 * at);
+        return is_large_ ? slice<int64_t>(at) : slice<int32_t>(at);
     }
 
   private:
@@ -66,10 +67,12 @@ class TextArray {
     template <typename Offset>
     Word slice(size_t at) const {
         const auto* offset = static_cast<const Offset*>(array_.buffers[1]) + at;
+        // The buffer may be missing where all texts are empty.
+        if (offset[0] == offset[1]) return {reinterpret_cast<const uint8_t*>(offset), 0};
         return {static_cast<const uint8_t*>(array_.buffers[2]) + offset[0], static_cast<size_t>(offset[1] - offset[0])};
     }
     ArrowArray array_;
-    std::string format_;
+    bool has_views_, is_large_;
 };
 
 // The arrays of a column of text.

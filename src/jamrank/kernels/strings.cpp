@@ -12,18 +12,54 @@
 namespace jamrank {
 namespace {
 
+// The objects in a list, or in the memory of a numpy array of objects.
+class Objects {
+  public:
+    explicit Objects(const nb::object& values) : list_(nullptr) {
+        if (PyList_Check(values.ptr())) {
+            list_ = values.ptr();
+            size_ = nb::len(values);
+            return;
+        }
+        if (PyObject_GetBuffer(values.ptr(), &view_, PyBUF_FULL_RO) != 0) nb::raise_python_error();
+        const bool objects = view_.ndim == 1 && view_.format != nullptr && std::strcmp(view_.format, "O") == 0;
+        if (!objects) PyBuffer_Release(&view_);
+        require(objects, "a list or an array of objects");
+        size_ = static_cast<size_t>(view_.shape[0]);
+    }
+    ~Objects() {
+        if (list_ == nullptr) PyBuffer_Release(&view_);
+    }
+    Objects(const Objects&) = delete;
+    Objects& operator=(const Objects&) = delete;
+
+    size_t size() const { return size_; }
+    PyObject* operator[](size_t at) const {
+        if (list_ != nullptr) return PyList_GetItem(list_, static_cast<Py_ssize_t>(at));
+        PyObject* value;
+        std::memcpy(&value, static_cast<const char*>(view_.buf) + static_cast<Py_ssize_t>(at) * view_.strides[0], sizeof value);
+        return value;
+    }
+
+  private:
+    PyObject* list_;
+    Py_buffer view_;
+    size_t size_;
+};
+
 // Codes of Python strings; returns the distinct ones by code, or None where a value is no string.
-nb::object code_strings(const nb::list& values, Array<int32_t> codes) {
+nb::object code_strings(const nb::object& values, Array<int32_t> codes) {
     constexpr size_t kAhead = 12;
-    const size_t n = nb::len(values);
+    const Objects objects(values);
+    const size_t n = objects.size();
     require(codes.size() == n, "one code a value");
-    PyObject* list = values.ptr();
     Numbering<PyObject*> numbering;
     const auto same = [](PyObject* one, PyObject* other) { return one == other || PyUnicode_Compare(one, other) == 0; };
     for (size_t v = 0; v < n; ++v) {
-        if (v + kAhead < n) fetch_early(PyList_GetItem(list, static_cast<Py_ssize_t>(v + kAhead)));
-        PyObject* value = PyList_GetItem(list, static_cast<Py_ssize_t>(v));
-        if (!PyUnicode_CheckExact(value)) return nb::none();
+        if (v + kAhead < n) fetch_early(objects[v + kAhead]);
+        PyObject* value = objects[v];
+        // numpy may leave out what it calls None.
+        if (value == nullptr || !PyUnicode_CheckExact(value)) return nb::none();
         codes.data()[v] = numbering.number(static_cast<uint64_t>(PyObject_Hash(value)), value, same);
     }
     nb::list distinct;
@@ -101,9 +137,10 @@ class TextCodes {
         Hashed ahead[kAhead];
         for (; begin < end; begin += kAhead) {
             const size_t count = std::min(kAhead, end - begin);
+            // A missing text has no place in memory, where an empty one has.
             for (size_t k = 0; k < count; ++k)
-                if (!array.missing(begin + k)) ahead[k] = met.hashed(array.word(begin + k));
-            for (size_t k = 0; k < count; ++k) *codes++ = array.missing(begin + k) ? -1 : met.code(ahead[k]);
+                ahead[k] = array.missing(begin + k) ? Hashed{{nullptr, 0}, 0} : met.hashed(array.word(begin + k));
+            for (size_t k = 0; k < count; ++k) *codes++ = ahead[k].word.begin == nullptr ? -1 : met.code(ahead[k]);
         }
     }
 

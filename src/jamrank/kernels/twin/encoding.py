@@ -122,7 +122,7 @@ def code_ids(ids: NDArray[np.integer], low: int, rank: Int32Array, codes: Int32A
     codes[:] = rank[ids - low] if len(rank) else ids - low
 
 
-def code_strings(values: list[Any], codes: Int32Array) -> list[str] | None:
+def code_strings(values: list[Any] | NDArray[np.object_], codes: Int32Array) -> list[str] | None:
     """Give each string its code; return the distinct ones as they are first met, or None where one is no string."""
     if any(type(value) is not str for value in values):
         return None
