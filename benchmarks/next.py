@@ -3,6 +3,7 @@
 Every run is a crowd, a method and a seed: votes are collected one batch after another, and at checkpoints a model is
 fitted to them and compared with the truth. Runs that are done are kept in build/next.jsonl, and a benchmark that was
 stopped goes on from there; delete that file to begin anew. Crowds of the same seed are the same for every method.
+With ``--only`` the page keeps what it says about everything else, each row with the commit of its own runs.
 ASAP is found by the environment variable JAMRANK_RIVALS, recorded votes by JAMRANK_DATA; what is not there is left
 out.
 """
@@ -346,9 +347,10 @@ def run(cases: list[Case], done: Path, workers: int) -> list[dict[str, Any]]:
     stored = [json.loads(line) for line in done.read_text().splitlines()] if done.exists() else []
     known = {tuple(one["case"].values()): one for one in stored}
     missing = [case for case in cases if tuple(asdict(case).values()) not in known]
+    commit = machine.commit()
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool, done.open("a") as file:
         for count, (case, found) in enumerate(zip(missing, pool.map(collect, missing), strict=True), 1):
-            record = {"case": asdict(case), **found}
+            record = {"case": asdict(case), "commit": commit, **found}
             known[tuple(asdict(case).values())] = record
             file.write(json.dumps(record) + "\n")
             file.flush()
@@ -361,7 +363,7 @@ def main() -> None:
     asked = report.parser("next", __doc__ or "")
     asked.add_argument("--workers", type=int, default=machine.cores(), help="processes (default: every core)")
     asked.add_argument("--seeds", type=int, help="fewer seeds than the benchmark has")
-    asked.add_argument("--only", help="crowds, with commas between; all of them unless given")
+    asked.add_argument("--only", help="crowds, or crowd/method, with commas between; all unless given")
     asked.add_argument("--stops", type=int, help="fewer runs until the stop than the benchmark has")
     given = report.arguments(asked)
     begun_at = machine.commit()
@@ -369,12 +371,15 @@ def main() -> None:
     limits = {False: given.seeds, True: given.stops}
     cases = [one for one in cases if (most := limits[one.method == "stop"]) is None or one.seed < FIRST_SEED + most]
     if given.only:
-        cases = [one for one in cases if one.crowd in given.only.split(",")]
+        only = given.only.split(",")
+        cases = [one for one in cases if one.crowd in only or f"{one.crowd}/{one.method}" in only]
     done = given.out / "next.jsonl" if given.quick else DONE
     runs = run(cases, done, given.workers)
     about = machine.about(begun_at)
-    about["seeds"] = f"{FIRST_SEED} to {max(one.seed for one in cases if one.method != 'stop')}"
-    next_report.write(given.out, runs, timings(given.quick), about)
+    times = {} if given.only else timings(given.quick)
+    if times:
+        about["times"] = f"at {begun_at}"
+    next_report.write(given.out, runs, times, about, everything=not given.only)
 
 
 if __name__ == "__main__":

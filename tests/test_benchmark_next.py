@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -57,3 +59,29 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
     first = choosing.run(cases, done, 1)
     monkeypatch.setattr(choosing, "collect", None)
     assert choosing.run(cases, done, 1) == first
+
+
+def test_what_is_not_run_again_stays_on_the_page(tmp_path):
+    def runs(crowd, slope, commit):
+        curve = [{"votes": v, "CrowdBT order": 0.6 + slope * v / 1000} for v in (100, 500, 1000)]
+        kinds = [("chosen", curve), ("random", [point | {"votes": 1.5 * point["votes"]} for point in curve])]
+        return [
+            {"case": {"crowd": crowd, "method": method, "seed": 0}, "commit": commit, "curve": points}
+            for method, points in kinds
+        ]
+
+    first = runs("clean", 0.3, "one") + runs("bad", 0.3, "one")
+    next_report.write(tmp_path, first, {"choice": 1.0}, {"commit": "one"})
+    before = json.loads((tmp_path / "next.json").read_text())
+    next_report.write(tmp_path, runs("bad", 0.4, "two"), {}, {"commit": "two"}, everything=False)
+    after = json.loads((tmp_path / "next.json").read_text())
+    clean, bad = ([one["own"] == f"{crowd}/chosen" for one in before["ratios"]] for crowd in ("clean", "bad"))
+    assert (
+        sum(clean)
+        and sum(bad)
+        and [one["own"] for one in after["ratios"]] == [one["own"] for one in before["ratios"]]
+    )
+    for was, now, again in zip(before["ratios"], after["ratios"], bad, strict=True):
+        assert (now["commit"], now == was) == (("two", False) if again else ("one", True))
+    assert after["sentences"]["budget clean"] == before["sentences"]["budget clean"]
+    assert after["sentences"]["budget bad"]["commit"] == "two" and after["milliseconds"] == {"choice": 1.0}
