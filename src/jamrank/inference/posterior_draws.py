@@ -13,6 +13,7 @@ from jamrank.engines import Engine
 from jamrank.fitting.em import Problem
 from jamrank.inference.chain_diagnostics import diagnose
 from jamrank.inference.feature_prior import FeaturePrior
+from jamrank.inference.flip_density import FlipDensity
 from jamrank.inference.information import observed_information
 from jamrank.inference.ridge import Density, Ridge, follow
 from jamrank.linalg.blas import blas_threads
@@ -98,6 +99,13 @@ class Posterior:
         return self.engine.local_engines()
 
     @cached_property
+    def _of_flips(self) -> FlipDensity | None:
+        """The density of scores and flips by one call; None where it is another, or scores have another prior."""
+        if self.prior is not None or len(self._engines) > 1:
+            return None
+        return FlipDensity.of(self._engines[0], self.noise, self._order, self.oriented)
+
+    @cached_property
     def _order(self) -> tuple[IntArray, IntArray]:
         """Parameters sorted by value, so that draws do not depend on names."""
         by_coin = self.noise.closed_form
@@ -115,6 +123,13 @@ class Posterior:
 
     def density(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Return the log density, up to a constant, and its gradient."""
+        found = None if self._of_flips is None else self._of_flips(x)
+        if found is not None:
+            of_votes, gradient = found
+            scores = x[: len(self.theta)]
+            value, slope = self._score_prior(scores)
+            gradient[: len(scores)] += slope
+            return of_votes + value, gradient
         theta, params = self._split(x)
         log_emission = self.noise.log_emission(params)
         passes = [engine.slopes(theta, log_emission) for engine in self._engines]
