@@ -175,10 +175,13 @@ class Fit:
         return float(self.best.lapse_mean[self.best.at])
 
 
-def settle(cells: Cells, fit: Fit, passes: int = _PASSES, *, mode: bool = False) -> tuple[Fit, Expansion]:
+def settle(
+    cells: Cells, fit: Fit, passes: int = _PASSES, *, mode: bool = False, settled: float = _SETTLED
+) -> tuple[Fit, Expansion]:
     """Move to the posterior mean given explanation and standard deviations, and return the expansion there.
 
     mode: Go to the mode instead, which is fast but less accurate, and only near it.
+    settled: Largest last step.
     """
     last, share = np.empty(0), 1.0
     unknown = cells.n_items * (1 + fit.best.explanation.n_families + cells.n_annotators * (fit.sds.own > 0))
@@ -199,7 +202,7 @@ def settle(cells: Cells, fit: Fit, passes: int = _PASSES, *, mode: bool = False)
         share = max(0.5 * share, _SMALLEST_SHARE) if done and (step * last).sum() < 0 else min(1.5 * share, 1.0)
         last, moved = step, np.clip(share * step, -_LARGEST, _LARGEST)
         fit = replace(fit, scores=fit.scores + moved[:, :-1], log_odds=fit.log_odds + moved[:, -1])
-        if np.abs(step).max(initial=0.0) < (_ROUGHLY if mode else _SETTLED) and (fit.spread or not smooth):
+        if np.abs(step).max(initial=0.0) < (_ROUGHLY if mode else settled) and (fit.spread or not smooth):
             break
         if smooth:
             fit = replace(fit, spread=_spread(found, given, fit, precision))
@@ -225,8 +228,12 @@ def fit_families(votes: FamilyVotes, families: IntArray | None, n_draws: int, ra
     for done in range(_ROUNDS):
         before = fit
         fit = _explain(found, fit, families is not None, first=not done)
-        fit, found = settle(cells, fit)
-        if fit.best.explanation.key == before.best.explanation.key and fit.sds == before.sds:
+        same = fit.best.explanation.key == before.best.explanation.key and fit.sds == before.sds
+        # After the first rounds, which are rough, what did not change need not be settled again.
+        if same and done > 1:
+            break
+        fit, found = settle(cells, fit, settled=_ROUGHLY if not done else _SETTLED)
+        if same:
             break
     return _draws(found, fit, n_draws, families is not None, np.random.default_rng(random_state))
 

@@ -31,6 +31,8 @@ SCORE_SDS = np.exp(np.arange(np.log(0.05), np.log(20.0), 0.25))
 _LOG_SCORE_SDS = -2.0 * SCORE_SHAPE * np.log(SCORE_SDS) - 0.5 / SCORE_SDS**2
 _MOST_CLUSTERS = 8
 _MOST_CLIMBS = 12
+# Annotators that are placed side by side: at least so many, and as many as have so many numbers.
+_FEWEST_TOGETHER, _MOST_TOGETHER = 4, 150_000
 # Explanations that are less likely than the best by more than this are left out, and those beyond so many.
 _WINDOW, _MOST_KEPT = 6.0, 40
 
@@ -226,40 +228,66 @@ def reassign(below: Normal, at: Weighed, fixed: bool = False) -> tuple[Explanati
     sums = at.explanation.gather(below, slots - at.explanation.n_families)
     up = absorb(sums[:-1], family_sd[0]) if slots else sums[:0]
     lost = np.full((k, slots + 1, 2), -np.inf)
-    for i in range(k):
-        own, g = below[i], int(family[i])
-        sums.put(g, sums[g] - own.signed(sign[i]))
-        if g != ALONE:
-            up.put(g, absorb(sums[[g]], family_sd)[0])
-        either = Normal(own.precision, np.stack([own.shift, -own.shift], axis=-1), own.log_factor[None])
-        rest = (up.sum(axis=0) + sums[-1]).columns()
-        found = np.empty((slots + 1, 2))
-        found[-1] = evidence_columns(rest + either, score_sd[0])
-        joined = up
-        if slots:
-            joined = absorb_columns(sums[:-1].columns() + either, family_sd[0])
-            found[:-1] = evidence_columns(rest + (joined - up.columns()), score_sd[0])
+    begin, most = 0, max(_FEWEST_TOGETHER, _MOST_TOGETHER // ((slots + 1) * below.shift.shape[-1] ** 2))
+    size = most
+    while begin < k:
+        # Those up to the first who moves are placed as if they were placed one after the other.
+        some = slice(begin, min(begin + size, k))
+        found, joined = _placed(below[some], family[some], sign[some], sums, up, (family_sd[0], score_sd[0]))
+        own = np.arange(slots + 1) == (family[some] % (slots + 1))[:, None]
+        sizes = (family == np.arange(slots)[:, None]).sum(axis=1) - own[:, :-1]
         if fixed:
-            found[np.arange(slots + 1) != g % (slots + 1)] = -np.inf
+            found[~own] = -np.inf
         else:
-            family[i] = ALONE - 1
-            sizes = (family == np.arange(slots)[:, None]).sum(axis=1)
-            grown = sizes + np.eye(slots + 1, slots)
-            found += log_membership(grown, k)[:, None]
+            found += log_membership(sizes[:, None] + np.eye(slots + 1, slots), k)[..., None]
             # Of several empty ones the first stands for all.
-            found[:-1][(np.cumsum(sizes == 0) > 1) & (sizes == 0)] = -np.inf
+            found[:, :-1][(np.cumsum(sizes == 0, axis=1) > 1) & (sizes == 0)] = -np.inf
         found += LOG_SIGN
-        lost[i] = found - found.max()
-        chosen, turned = (int(x) for x in np.unravel_index(int(np.argmax(found)), found.shape))
-        family[i], sign[i] = (ALONE if chosen == slots else chosen), 1.0 - 2.0 * turned
-        into = int(family[i])
-        sums.put(into, sums[into] + own.signed(sign[i]))
+        found -= found.max(axis=(1, 2), keepdims=True)
+        chosen, turned = np.divmod(found.reshape(len(found), -1).argmax(axis=1), 2)
+        chosen[chosen == slots] = ALONE
+        moves = np.flatnonzero((chosen != family[some]) | (turned != (sign[some] < 0)))
+        placed = int(moves[0]) + 1 if len(moves) else len(found)
+        lost[begin : begin + placed] = found[:placed]
+        begin, size = begin + placed, min(2 * size, most)
+        if not len(moves):
+            continue
+        i, j, size = begin - 1, placed - 1, max(size // 4, 1)
+        one, left, into, turn = below[i], int(family[i]), int(chosen[j]), int(turned[j])
+        sums.put(left, sums[left] - one.signed(sign[i]))
+        if left != ALONE:
+            up.put(left, absorb(sums[[left]], family_sd)[0])
+        family[i], sign[i] = into, 1.0 - 2.0 * turn
+        sums.put(into, sums[into] + one.signed(sign[i]))
         if into != ALONE:
-            one = joined[into]
-            up.put(into, Normal(one.precision, one.shift[:, turned], one.log_factor[turned]))
-            if not fixed and not np.delete(sizes == 0, into).any():
+            up.put(into, Normal(joined.precision[j, into], joined.shift[j, into, :, turn], joined.log_factor[j, into, turn]))
+            if not fixed and not np.delete(sizes[j] == 0, into).any():
                 break  # No family is empty now; the others wait for the next round.
     return Explanation.of(family, sign), lost
+
+
+def _placed(
+    own: Normal, family: IntArray, sign: FloatArray, sums: Normal, up: Normal, sds: tuple[float, float]
+) -> tuple[FloatArray, Normal]:
+    """Return the evidence with each annotator in each family, last in none, and with either sign; the others stay.
+
+    sums, up: Likelihoods of families and last of those without one, and those of families without their effects.
+    Also returns the latter with the annotator, by annotator and family.
+    """
+    who, inside, slots = np.arange(len(family)), family != ALONE, len(up.shift)
+    each = np.broadcast_to(np.arange(slots + 1), (len(family), slots + 1))
+    without, members, others = sums[family] - own.signed(sign), sums[each], up[each[:, :-1]]
+    members.put((who, family), without)
+    if inside.any():
+        others.put((who[inside], family[inside]), absorb(without[inside], np.asarray(sds[0])))
+    either = Normal(own.precision, np.stack([own.shift, -own.shift], axis=-1), own.log_factor[:, None])
+    rest, joined = (others.sum(axis=1) + members[:, -1]).columns(), others.columns()
+    found = np.empty((len(family), slots + 1, 2))
+    found[:, -1] = evidence_columns(rest + either, np.asarray(sds[1]))
+    if slots:
+        joined = absorb_columns(members[:, :-1].columns() + either[:, None], np.asarray(sds[0]))
+        found[:, :-1] = evidence_columns(rest[:, None] + (joined - others.columns()), np.asarray(sds[1]))
+    return found, joined
 
 
 def others(at: Explanation, lost: FloatArray) -> list[Explanation]:
