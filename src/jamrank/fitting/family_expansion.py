@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from jamrank.fitting.family_search import Below
+from jamrank.fitting.family_state import LAPSE_MEAN
 from jamrank.fitting.family_votes import FamilyVotes
 from jamrank.kernels import kernels
 from jamrank.linalg.normal_effects import Normal, absorb_columns
 from jamrank.typing import FloatArray, IntArray
+
+# Likelihoods of one expansion that are kept: as many as a search returns to.
+_MOST_KNOWN = 6
 
 
 @dataclass(frozen=True)
@@ -63,15 +68,28 @@ class Expansion:
 
     def below(self, lapse_mean: float, lapse_sd: float, own_sd: float) -> tuple[Normal, Below]:
         """Integrate lapses out, and also own effects. The prior of the logits of lapses is normal."""
+        said, likelihood = self._known.pop((lapse_sd, own_sd), None) or self._below(lapse_sd, own_sd)
+        self._known[lapse_sd, own_sd] = said, likelihood
+        if len(self._known) > _MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+        away = lapse_mean - LAPSE_MEAN
+        return _moved(said, away), Below(_moved(likelihood, away), lapse_mean)
+
+    @cached_property
+    def _known(self) -> dict[tuple[float, float], tuple[Normal, Normal]]:
+        """The likelihoods about the prior's mean by standard deviations, those used last."""
+        return {}
+
+    def _below(self, lapse_sd: float, own_sd: float) -> tuple[Normal, Normal]:
         prior = 1 / lapse_sd**2
         total = self.information + prior
-        means = lapse_mean + np.array([-1.0, 0.0, 1.0])
+        means = LAPSE_MEAN + np.array([-1.0, 0.0, 1.0])
         pull = self.pull[:, None] + prior * means
         shift = self.shift[..., None] - self.slope[..., None] * (pull / total[:, None])[:, None, :]
         share = self.slope / total[:, None]
         factor = 0.5 * (pull**2 / total[:, None] - prior * means**2 - np.log(total / prior)[:, None])
         said = Normal(self.precision - share[:, :, None] * self.slope[:, None, :], shift, factor)
-        return said, Below(absorb_columns(said, np.asarray(own_sd)) if own_sd > 0 else said, lapse_mean)
+        return said, absorb_columns(said, np.asarray(own_sd)) if own_sd > 0 else said
 
     def log_odds(
         self, scores: FloatArray, lapse_mean: FloatArray | float, lapse_sd: float
@@ -80,6 +98,14 @@ class Expansion:
         total = self.information + 1 / lapse_sd**2
         pull = self.pull - (self.slope * scores).sum(axis=-1) + np.asarray(lapse_mean)[..., None] / lapse_sd**2
         return np.asarray(pull / total), total
+
+
+def _moved(likelihood: Normal, away: float) -> Normal:
+    """Return the likelihoods where the mean of the logits of lapses, in which they are normal, is further away."""
+    by, (shift, factor) = away + np.array([-1.0, 0.0, 1.0]), (likelihood.shift, likelihood.log_factor)
+    slope, curve = (factor[:, 2:] - factor[:, :1]) / 2, (factor[:, 2:] + factor[:, :1]) / 2 - factor[:, 1:2]
+    moved = shift[..., 1:2] + by * (shift[..., 2:] - shift[..., :1]) / 2
+    return Normal(likelihood.precision, moved, factor[:, 1:2] + by * (slope + by * curve))
 
 
 @dataclass(frozen=True)

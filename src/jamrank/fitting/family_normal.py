@@ -47,7 +47,7 @@ _STEPS = (-1, 0), (1, 0), (0, -1), (0, 1)
 _ROUNDS, _FIRST_PASSES, _PASSES = 4, 10, 30
 # Scores of annotators in the first rounds: wide, so that families are not taken for errors.
 _FIRST_OWN_SD, _FIRST_LAPSE_SD = 0.6, 0.8
-_SETTLED, _ROUGHLY = 2e-3, 3e-2
+_SETTLED, _ROUGHLY = 5e-3, 3e-2
 # Largest step of a score and of the logit of a lapse.
 _LARGEST = 2.0
 _SMALLEST_SHARE = 0.2
@@ -122,20 +122,31 @@ class Conditional:
             inside = family != ALONE
             own[:, inside] += effects[:, family[inside]]
         if self.own_sd > 0:
-            moved = np.matmul(self.said.precision, own.transpose(1, 2, 0)).transpose(2, 0, 1)
-            own += _draw(self.said.precision, _shift(self.said, away) - moved, self.own_sd, rng)
+            own = self._draw_own(own, away, rng)
         return scores, own * self.explanation.sign[:, None]
+
+    def _draw_own(self, mean: FloatArray, away: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Draw the scores that annotators vote by about means without their own effects."""
+        inverse = _inverse_root(self.said.precision, self.own_sd)
+        shift = inverse @ self.said.shift
+        noise = rng.standard_normal(mean.shape).transpose(1, 2, 0)
+        noise = noise + np.matmul(inverse / self.own_sd**2, mean.transpose(1, 2, 0))
+        noise += shift[..., 1:2] + away * (0.5 * (shift[..., 2:] - shift[..., :1]))
+        return np.asarray(np.matmul(inverse.transpose(0, 2, 1), noise).transpose(2, 0, 1))
 
     def covariance(self, of_mean: float) -> FloatArray:
         """Return the covariance of the scores each annotator votes by; given the variance of the mean of lapses."""
-        one = np.eye(self.top.precision.shape[-1])
+        one, family = np.eye(self.top.precision.shape[-1]), self.explanation.family
         common = np.linalg.inv(self.top.precision[0] + one / self.score_sd**2)
         kept = one - self.family_sd**2 * self.up.precision
         found = np.concatenate([self.family_sd**2 * kept + kept @ common @ kept, common[None]])
-        found = found[self.explanation.family]
         if self.own_sd > 0:
+            # What is added to the covariance of own effects is smaller, and accurate enough in single precision.
             kept = one - self.own_sd**2 * self.below.precision
-            found = self.own_sd**2 * kept + kept @ found @ kept
+            half = kept.astype(np.float32)
+            found = self.own_sd**2 * kept + half @ found.astype(np.float32)[family] @ half
+        else:
+            found = found[family]
         moved = self.mean(0.5)[1] - self.mean(-0.5)[1]
         return np.asarray(found + of_mean * moved[:, :, None] * moved[:, None, :])
 
@@ -148,10 +159,15 @@ def _shift(likelihood: Normal, away: FloatArray) -> FloatArray:
 
 def _draw(precision: FloatArray, shift: FloatArray, sd: float, rng: np.random.Generator) -> FloatArray:
     """Draw normal effects from stacked likelihoods: precisions (stack, n, n), shifts (draws, stack, n)."""
-    inverse = np.linalg.inv(np.linalg.cholesky(precision + np.eye(precision.shape[-1]) / sd**2))
+    inverse = _inverse_root(precision, sd)
     noise = rng.standard_normal(shift.shape).transpose(1, 2, 0)
     found = np.matmul(inverse.transpose(0, 2, 1), np.matmul(inverse, shift.transpose(1, 2, 0)) + noise)
     return np.asarray(found.transpose(2, 0, 1))
+
+
+def _inverse_root(precision: FloatArray, sd: float) -> FloatArray:
+    """Return the inverses of the lower Cholesky factors of precisions with normal effects."""
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(precision + np.eye(precision.shape[-1]) / sd**2)))
 
 
 @dataclass(frozen=True)
@@ -176,10 +192,17 @@ class Fit:
 
 
 def settle(
-    cells: Cells, fit: Fit, passes: int = _PASSES, *, mode: bool = False, settled: float = _SETTLED
+    cells: Cells,
+    fit: Fit,
+    found: Expansion | None = None,
+    passes: int = _PASSES,
+    *,
+    mode: bool = False,
+    settled: float = _SETTLED,
 ) -> tuple[Fit, Expansion]:
     """Move to the posterior mean given explanation and standard deviations, and return the expansion there.
 
+    found: The expansion to start from.
     mode: Go to the mode instead, which is fast but less accurate, and only near it.
     settled: Largest last step.
     """
@@ -189,7 +212,8 @@ def settle(
     if not smooth:
         fit = replace(fit, spread=None)
     for done in range(passes + 1):
-        found = expand(cells, fit.scores, fit.log_odds, fit.spread)
+        if done or found is None:
+            found = expand(cells, fit.scores, fit.log_odds, fit.spread)
         if done == passes:
             break
         said, below = found.below(fit.lapse_mean, fit.sds.lapse, fit.sds.own)
@@ -206,6 +230,7 @@ def settle(
             break
         if smooth:
             fit = replace(fit, spread=_spread(found, given, fit, precision))
+    assert found is not None
     return fit, found
 
 
@@ -224,7 +249,7 @@ def fit_families(votes: FamilyVotes, families: IntArray | None, n_draws: int, ra
     families: The family of each annotator where it is known.
     """
     cells = Cells.of(votes)
-    fit, found = settle(cells, _start(cells, families), _FIRST_PASSES, mode=True)
+    fit, found = settle(cells, _start(cells, families), passes=_FIRST_PASSES, mode=True)
     for done in range(_ROUNDS):
         before = fit
         fit = _explain(found, fit, families is not None, first=not done)
@@ -232,7 +257,7 @@ def fit_families(votes: FamilyVotes, families: IntArray | None, n_draws: int, ra
         # After the first rounds, which are rough, what did not change need not be settled again.
         if same and done > 1:
             break
-        fit, found = settle(cells, fit, settled=_ROUGHLY if not done else _SETTLED)
+        fit, found = settle(cells, fit, found, settled=_ROUGHLY if not done else _SETTLED)
         if same:
             break
     return _draws(found, fit, n_draws, families is not None, np.random.default_rng(random_state))
@@ -286,9 +311,9 @@ def _explain(found: Expansion, fit: Fit, fixed: bool, first: bool) -> Fit:
     best = weigh(below, fit.best.explanation)
     if fixed:
         moved, lost = reassign(below.given, best, fixed)
-        return _with_sds(found, replace(fit, best=weigh(below, moved), near=others(moved, lost)))
+        return _with_sds(found, replace(fit, best=weigh(below, moved), near=others(moved, lost)), coarse=first)
     best, near = climb(below, best)
-    return _with_sds(found, replace(fit, best=best, near=near))
+    return _with_sds(found, replace(fit, best=best, near=near), coarse=first)
 
 
 def _from_clusters(found: Expansion, fit: Fit) -> Fit:
@@ -306,8 +331,11 @@ def _from_clusters(found: Expansion, fit: Fit) -> Fit:
     return replace(fit, best=replace(fit.best, explanation=chosen[1]), sds=replace(fit.sds, own=chosen[2]))
 
 
-def _with_sds(found: Expansion, fit: Fit) -> Fit:
-    """Return the fit with standard deviations that no step makes likelier, of own effects and then of lapses."""
+def _with_sds(found: Expansion, fit: Fit, coarse: bool = True) -> Fit:
+    """Return the fit with standard deviations that no step makes likelier, of own effects and then of lapses.
+
+    coarse: Take large steps first.
+    """
     explanation = fit.best.explanation
 
     def total(i: int, j: int) -> float:
@@ -318,7 +346,7 @@ def _with_sds(found: Expansion, fit: Fit) -> Fit:
     # One annotator's own effects cannot be told from the scores.
     limits = len(_OWN_SDS) if len(found.pull) > 1 else 1, len(LAPSE_SDS)
     best = total(*at)
-    for which, size in ((0, _COARSE), (0, 1), (1, 1)):
+    for which, size in ((0, _COARSE), (0, 1), (1, 1))[not coarse :]:
         for by in (-size, size):
             while 0 <= at[which] + by < limits[which]:
                 to = (at[0] + by, at[1]) if which == 0 else (at[0], at[1] + by)
