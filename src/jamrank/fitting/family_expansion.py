@@ -88,7 +88,9 @@ class Expansion:
         shift = self.shift[..., None] - self.slope[..., None] * (pull / total[:, None])[:, None, :]
         share = self.slope / total[:, None]
         factor = 0.5 * (pull**2 / total[:, None] - prior * means**2 - np.log(total / prior)[:, None])
-        said = Normal(self.precision - share[:, :, None] * self.slope[:, None, :], shift, factor)
+        precision = share[:, :, None] * self.slope[:, None, :]
+        np.subtract(self.precision, precision, out=precision)
+        said = Normal(precision, shift, factor)
         return said, absorb_columns(said, np.asarray(own_sd)) if own_sd > 0 else said
 
     def log_odds(

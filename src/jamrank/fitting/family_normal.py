@@ -140,15 +140,17 @@ class Conditional:
         common = np.linalg.inv(self.top.precision[0] + one / self.score_sd**2)
         kept = one - self.family_sd**2 * self.up.precision
         found = np.concatenate([self.family_sd**2 * kept + kept @ common @ kept, common[None]])
-        if self.own_sd > 0:
-            # What is added to the covariance of own effects is smaller, and accurate enough in single precision.
-            kept = one - self.own_sd**2 * self.below.precision
-            half = kept.astype(np.float32)
-            found = self.own_sd**2 * kept + half @ found.astype(np.float32)[family] @ half
-        else:
-            found = found[family]
         moved = self.mean(0.5)[1] - self.mean(-0.5)[1]
-        return np.asarray(found + of_mean * moved[:, :, None] * moved[:, None, :])
+        # Single precision is enough for points that are averaged over.
+        found, moved = found.astype(np.float32)[family], moved.astype(np.float32)
+        if self.own_sd > 0:
+            kept = -(self.own_sd**2) * self.below.precision.astype(np.float32)
+            kept += np.eye(kept.shape[-1], dtype=np.float32)
+            found = kept @ found @ kept
+            kept *= self.own_sd**2
+            found += kept
+        found += (of_mean * moved)[:, :, None] * moved[:, None, :]
+        return found.astype(np.float64)
 
 
 def _shift(likelihood: Normal, away: FloatArray) -> FloatArray:
@@ -250,11 +252,16 @@ def fit_families(votes: FamilyVotes, families: IntArray | None, n_draws: int, ra
     """
     cells = Cells.of(votes)
     fit, found = settle(cells, _start(cells, families), passes=_FIRST_PASSES, mode=True)
+    kept = False
     for done in range(_ROUNDS):
         before = fit
-        fit = _explain(found, fit, families is not None, first=not done)
-        same = fit.best.explanation.key == before.best.explanation.key and fit.sds == before.sds
-        # After the first rounds, which are rough, what did not change need not be settled again.
+        if kept and done > 1:
+            fit = _with_sds(found, fit)
+        else:
+            fit = _explain(found, fit, families is not None, first=not done)
+        kept = fit.best.explanation.key == before.best.explanation.key
+        same = kept and fit.sds == before.sds
+        # The first round is rough. Later ones are not, and what did not change need not be settled again.
         if same and done > 1:
             break
         fit, found = settle(cells, fit, found, settled=_ROUGHLY if not done else _SETTLED)
@@ -303,17 +310,18 @@ def _explain(found: Expansion, fit: Fit, fixed: bool, first: bool) -> Fit:
 
     first: Start from clusters of annotators if they are likelier.
     """
-    if first:
-        fit = _with_sds(found, fit)
+    fit = _with_sds(found, fit, (0, _COARSE), (1, 1)) if first else _with_sds(found, fit)
     if first and not fixed:
         fit = _from_clusters(found, fit)
     below = found.below(fit.lapse_mean, fit.sds.lapse, fit.sds.own)[1]
-    best = weigh(below, fit.best.explanation)
+    before = weigh(below, fit.best.explanation)
     if fixed:
-        moved, lost = reassign(below.given, best, fixed)
-        return _with_sds(found, replace(fit, best=weigh(below, moved), near=others(moved, lost)), coarse=first)
-    best, near = climb(below, best)
-    return _with_sds(found, replace(fit, best=best, near=near), coarse=first)
+        moved, lost = reassign(below.given, before, fixed)
+        best, near = weigh(below, moved), others(moved, lost)
+    else:
+        best, near = climb(below, before)
+    fit = replace(fit, best=best, near=near)
+    return fit if best.explanation.key == before.explanation.key and not first else _with_sds(found, fit)
 
 
 def _from_clusters(found: Expansion, fit: Fit) -> Fit:
@@ -331,10 +339,10 @@ def _from_clusters(found: Expansion, fit: Fit) -> Fit:
     return replace(fit, best=replace(fit.best, explanation=chosen[1]), sds=replace(fit.sds, own=chosen[2]))
 
 
-def _with_sds(found: Expansion, fit: Fit, coarse: bool = True) -> Fit:
+def _with_sds(found: Expansion, fit: Fit, *steps: tuple[int, int]) -> Fit:
     """Return the fit with standard deviations that no step makes likelier, of own effects and then of lapses.
 
-    coarse: Take large steps first.
+    steps: Which of the two to change, and by how much.
     """
     explanation = fit.best.explanation
 
@@ -346,7 +354,7 @@ def _with_sds(found: Expansion, fit: Fit, coarse: bool = True) -> Fit:
     # One annotator's own effects cannot be told from the scores.
     limits = len(_OWN_SDS) if len(found.pull) > 1 else 1, len(LAPSE_SDS)
     best = total(*at)
-    for which, size in ((0, _COARSE), (0, 1), (1, 1))[not coarse :]:
+    for which, size in steps or ((0, 1), (1, 1)):
         for by in (-size, size):
             while 0 <= at[which] + by < limits[which]:
                 to = (at[0] + by, at[1]) if which == 0 else (at[0], at[1] + by)

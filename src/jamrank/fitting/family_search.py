@@ -29,6 +29,8 @@ from jamrank.typing import FloatArray, IntArray
 # Standard deviations of the scores.
 SCORE_SDS = np.exp(np.arange(np.log(0.05), np.log(20.0), 0.25))
 _LOG_SCORE_SDS = -2.0 * SCORE_SHAPE * np.log(SCORE_SDS) - 0.5 / SCORE_SDS**2
+# Steps over their grid at first; and the logarithm of what is no share of the posterior to speak of.
+_COARSE, _NEGLIGIBLE = 4, 12.0
 _MOST_CLUSTERS = 8
 _MOST_CLIMBS = 12
 # Annotators that are placed side by side: at least so many, and as many as have so many numbers.
@@ -84,6 +86,8 @@ class Explanation:
 class Weighed:
     """An explanation with its log posterior, by standard deviation of the families and of the scores.
 
+    It is minus infinity where the latter is far less likely than others.
+
     lapse_mean, lapse_information: Of the mean of the logits of lapses, its normal posterior for each of these.
     """
 
@@ -133,15 +137,28 @@ def weigh(below: Below, explanation: Explanation) -> Weighed:
     top = sums[-1:]
     if explanation.n_families:
         top = absorb_columns(sums[:-1], FAMILY_SDS[None]).sum(axis=0) + top
-    found = np.broadcast_to(evidence_columns(top, SCORE_SDS[None]), (len(FAMILY_SDS), len(SCORE_SDS), 3))
+    likely = _likely_score_sds(top)
+    found = evidence_columns(top, SCORE_SDS[None, likely])
     # Normal in the mean: value, slope and curvature from three points, and then the prior.
     slope, curvature = (found[..., 2] - found[..., 0]) / 2, 2 * found[..., 1] - found[..., 0] - found[..., 2]
     away, prior = LAPSE_MEAN - below.lapse_mean, 1 / LAPSE_MEAN_SD**2
     information = np.maximum(curvature, 0.0) + prior
     pull = slope + prior * away
     by_sd = found[..., 1] + 0.5 * (pull**2 / information - prior * away**2 - np.log(information / prior))
-    by_sd = by_sd + _LOG_SCORE_SDS + explanation.log_prior - np.log(len(FAMILY_SDS))
-    return Weighed(explanation, by_sd, below.lapse_mean + pull / information, information)
+    by_sd = by_sd + _LOG_SCORE_SDS[likely] + explanation.log_prior - np.log(len(FAMILY_SDS))
+    every = np.empty((3, len(FAMILY_SDS), len(SCORE_SDS)))
+    every[:] = np.array([-np.inf, below.lapse_mean, prior])[:, None, None]
+    every[..., likely] = by_sd, below.lapse_mean + pull / information, information
+    return Weighed(explanation, *every)
+
+
+def _likely_score_sds(top: Normal) -> slice:
+    """Return where in their grid standard deviations of scores are likely, from those of some and of outer families."""
+    some = slice(None, None, _COARSE)
+    found = evidence_columns(top[[0, -1]], SCORE_SDS[None, some])[..., 1] + _LOG_SCORE_SDS[some]
+    inside = np.flatnonzero((found > found.max(axis=1, keepdims=True) - _NEGLIGIBLE).any(axis=0))
+    last = int(inside[-1]) + 1
+    return slice(max(int(inside[0]) - 1, 0) * _COARSE, last * _COARSE if last < found.shape[1] else None)
 
 
 def roughly(below: Below, explanation: Explanation, score_sd: float) -> float:
@@ -260,7 +277,10 @@ def reassign(below: Normal, at: Weighed, fixed: bool = False) -> tuple[Explanati
         family[i], sign[i] = into, 1.0 - 2.0 * turn
         sums.put(into, sums[into] + one.signed(sign[i]))
         if into != ALONE:
-            up.put(into, Normal(joined.precision[j, into], joined.shift[j, into, :, turn], joined.log_factor[j, into, turn]))
+            up.put(
+                into,
+                Normal(joined.precision[j, into], joined.shift[j, into, :, turn], joined.log_factor[j, into, turn]),
+            )
             if not fixed and not np.delete(sizes[j] == 0, into).any():
                 break  # No family is empty now; the others wait for the next round.
     return Explanation.of(family, sign), lost
