@@ -24,6 +24,7 @@ from jamrank.fitting.family_search import (
     clustered,
     others,
     reassign,
+    roughly,
     weigh,
     window,
 )
@@ -51,6 +52,8 @@ _SETTLED, _ROUGHLY = 5e-3, 3e-2
 # Largest step of a score and of the logit of a lapse.
 _LARGEST = 2.0
 _SMALLEST_SHARE = 0.2
+# Clusters that are weighed, of all that are tried.
+_MOST_WEIGHED = 2
 # With so many votes for each unknown score the mode is where the mean is.
 _MANY_EACH = 2_000
 # Explanations and deviations with a smaller share are not drawn from.
@@ -330,10 +333,13 @@ def _from_clusters(found: Expansion, fit: Fit) -> Fit:
     sign = fit.best.explanation.sign
     given = Conditional.of(said, below, fit.best.explanation, *fit.best.sds, fit.sds.own)
     tried = clustered(fit.scores * sign[:, None] - given.mean(0.0)[0], sign)
+    if not tried:
+        return fit
     chosen = (-np.inf, fit.best.explanation, fit.sds.own)
     for at in np.flatnonzero(fit.sds.own >= _OWN_SDS)[::-_COARSE]:
         below = found.below(fit.lapse_mean, fit.sds.lapse, float(_OWN_SDS[at]))[1]
-        for one in [fit.best.explanation, *tried]:
+        likeliest = np.argsort(-roughly(below, tried, fit.best.sds[1]), kind="stable")[:_MOST_WEIGHED]
+        for one in [fit.best.explanation, *(tried[i] for i in likeliest)]:
             total = weigh(below, one).total + float(_LOG_OWN[at])
             chosen = max(chosen, (total, one, float(_OWN_SDS[at])), key=lambda tried: tried[0])
     return replace(fit, best=replace(fit.best, explanation=chosen[1]), sds=replace(fit.sds, own=chosen[2]))

@@ -35,6 +35,8 @@ _MOST_CLUSTERS = 8
 _MOST_CLIMBS = 12
 # Annotators that are placed side by side: at least so many, and as many as have so many numbers.
 _FEWEST_TOGETHER, _MOST_TOGETHER = 4, 150_000
+# Numbers of the explanations that are tried side by side.
+_MOST_TRIED = 1_000_000
 # Explanations that are less likely than the best by more than this are left out, and those beyond so many.
 _WINDOW, _MOST_KEPT = 6.0, 40
 
@@ -56,30 +58,39 @@ class Explanation:
         number[order] = np.arange(len(order))
         return cls(number[family], sign)
 
-    @property
+    @cached_property
     def n_families(self) -> int:
         """Number of families."""
         return int(self.family.max(initial=ALONE)) + 1
 
-    @property
+    @cached_property
     def key(self) -> bytes:
         """What is equal for equal explanations."""
         return self.family.tobytes() + self.sign.tobytes()
 
-    @property
+    @cached_property
     def log_prior(self) -> float:
         """The log prior of families and signs."""
         sizes = np.bincount(self.family[self.family != ALONE], minlength=self.n_families).astype(np.float64)
         return float(log_membership(sizes, len(self.family)) + LOG_SIGN[(self.sign < 0).astype(np.int64)].sum())
 
+    def members(self, more: int = 0) -> FloatArray:
+        """Return who is in each family, in so many empty ones, and last in none."""
+        groups = np.append(np.arange(self.n_families + more), ALONE)
+        return np.asarray(self.family == groups[:, None], np.float64)
+
     def gather(self, below: Normal, more: int = 0) -> Normal:
         """Multiply the likelihoods of each family's members, of so many empty ones, and last of those without one."""
-        groups = np.append(np.arange(self.n_families + more), ALONE)
-        member = (self.family == groups[:, None]).astype(np.float64)
-        k, n = below.shift.shape[:2]
-        precision = (member @ below.precision.reshape(k, -1)).reshape(-1, n, n)
-        shift = ((member * self.sign) @ below.shift.reshape(k, -1)).reshape(-1, *below.shift.shape[1:])
-        return Normal(precision, shift, member @ below.log_factor)
+        member = self.members(more)
+        return _multiplied(below, member, member * self.sign)
+
+
+def _multiplied(below: Normal, member: FloatArray, signed: FloatArray) -> Normal:
+    """Multiply the likelihoods of members; ``signed`` has their signs."""
+    k, n = below.shift.shape[:2]
+    precision = (member @ below.precision.reshape(k, -1)).reshape(-1, n, n)
+    shift = (signed @ below.shift.reshape(k, -1)).reshape(-1, *below.shift.shape[1:])
+    return Normal(precision, shift, member @ below.log_factor)
 
 
 @dataclass(frozen=True)
@@ -153,7 +164,7 @@ def weigh(below: Below, explanation: Explanation) -> Weighed:
 
 
 def _likely_score_sds(top: Normal) -> slice:
-    """Return where in their grid standard deviations of scores are likely, from those of some and of outer families."""
+    """Return where in their grid standard deviations of scores are likely, from some of them."""
     some = slice(None, None, _COARSE)
     found = evidence_columns(top[[0, -1]], SCORE_SDS[None, some])[..., 1] + _LOG_SCORE_SDS[some]
     inside = np.flatnonzero((found > found.max(axis=1, keepdims=True) - _NEGLIGIBLE).any(axis=0))
@@ -161,21 +172,33 @@ def _likely_score_sds(top: Normal) -> slice:
     return slice(max(int(inside[0]) - 1, 0) * _COARSE, last * _COARSE if last < found.shape[1] else None)
 
 
-def roughly(below: Below, explanation: Explanation, score_sd: float) -> float:
-    """Return the log posterior given the standard deviation of the scores and the mean of lapses."""
-    sums = explanation.gather(below.given)
-    if not explanation.n_families:
-        return float(evidence(sums, np.asarray(score_sd))[0]) + explanation.log_prior
-    top = absorb(sums[:-1], FAMILY_SDS[None]).sum(axis=0) + sums[-1:]
-    found = evidence(top, np.full(len(FAMILY_SDS), score_sd))
-    return float(np.logaddexp.reduce(found) - np.log(len(FAMILY_SDS))) + explanation.log_prior
+def roughly(below: Below, tried: list[Explanation], score_sd: float) -> FloatArray:
+    """Return the log posterior of explanations given the standard deviation of the scores and the mean of lapses."""
+    n, most = below.given.shift.shape[-1], 1 + max(one.n_families for one in tried)
+    size = max(_MOST_TRIED // (most * len(FAMILY_SDS) * n * n), 1)
+    found = [_roughly(below.given, tried[i : i + size], score_sd) for i in range(0, len(tried), size)]
+    return np.concatenate(found) + np.array([one.log_prior for one in tried])
+
+
+def _roughly(given: Normal, tried: list[Explanation], score_sd: float) -> FloatArray:
+    members = [one.members() for one in tried]
+    signed = [member * one.sign for member, one in zip(members, tried, strict=True)]
+    sums = _multiplied(given, np.concatenate(members), np.concatenate(signed))
+    whose = np.repeat(np.arange(len(tried)), [len(member) for member in members])
+    last = np.append(whose[1:] != whose[:-1], True)
+    top = sums[last][:, None]
+    if not last.all():
+        inside = np.asarray(whose[~last] == np.arange(len(tried))[:, None], np.float64)
+        parts = vars(absorb(sums[~last], FAMILY_SDS[None])).values()
+        top = Normal(*(np.tensordot(inside, part, axes=1) for part in parts)) + top
+    found = evidence(top, np.asarray(score_sd))
+    return np.asarray(np.logaddexp.reduce(found, axis=1) - np.log(found.shape[1]))
 
 
 def _weigh_likely(below: Below, tried: list[Explanation], best: Weighed) -> list[Weighed]:
     """Weigh those that are not far less likely than the best at its standard deviation of scores."""
-    score_sd = best.sds[1]
-    level = roughly(below, best.explanation, score_sd) - 2 * _WINDOW
-    return [weigh(below, one) for one in tried if roughly(below, one, score_sd) > level]
+    found = roughly(below, [best.explanation, *tried], best.sds[1])
+    return [weigh(below, one) for one, value in zip(tried, found[1:], strict=True) if value > found[0] - 2 * _WINDOW]
 
 
 def climb(below: Below, best: Weighed) -> tuple[Weighed, list[Explanation]]:
@@ -314,7 +337,8 @@ def others(at: Explanation, lost: FloatArray) -> list[Explanation]:
     """Return what a single annotator's other families and signs make of an explanation, in the window."""
     found = []
     slots = lost.shape[1] - 1
-    for i, into, turned in np.argwhere(lost > -_WINDOW):
+    # What is not lost is the explanation itself.
+    for i, into, turned in np.argwhere((lost > -_WINDOW) & (lost < 0)):
         family, sign = at.family.copy(), at.sign.copy()
         family[i], sign[i] = (ALONE if into == slots else into), 1.0 - 2.0 * turned
         found.append(Explanation.of(family, sign))
