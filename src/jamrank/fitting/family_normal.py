@@ -48,10 +48,12 @@ _STEPS = (-1, 0), (1, 0), (0, -1), (0, 1)
 _ROUNDS, _FIRST_PASSES, _PASSES = 4, 10, 30
 # Scores of annotators in the first rounds: wide, so that families are not taken for errors.
 _FIRST_OWN_SD, _FIRST_LAPSE_SD = 0.6, 0.8
-_SETTLED, _ROUGHLY = 5e-3, 3e-2
+_SETTLED, _ROUGHLY = 5e-3, 3e-2  # Of an annotator's steps, root mean square.
 # Largest step of a score and of the logit of a lapse.
 _LARGEST = 2.0
 _SMALLEST_SHARE = 0.2
+# How far back a step goes after one that was too large, as a share of it.
+_FAR_BACK = 0.3
 # Clusters that are weighed, of all that are tried.
 _MOST_WEIGHED = 2
 # With so many votes for each unknown score the mode is where the mean is.
@@ -209,7 +211,7 @@ def settle(
 
     found: The expansion to start from.
     mode: Go to the mode instead, which is fast but less accurate, and only near it.
-    settled: Largest last step.
+    settled: Largest last step of an annotator.
     """
     last, share = np.empty(0), 1.0
     unknown = cells.n_items * (1 + fit.best.explanation.n_families + cells.n_annotators * (fit.sds.own > 0))
@@ -228,10 +230,11 @@ def settle(
         log_odds, precision = found.log_odds(scores, fit.lapse_mean, fit.sds.lapse)
         step = np.column_stack([scores - fit.scores, log_odds - fit.log_odds])
         # Steps along the ridge of wide scores with many lapses may go too far, and back.
-        share = max(0.5 * share, _SMALLEST_SHARE) if done and (step * last).sum() < 0 else min(1.5 * share, 1.0)
+        back = done and (step * last).sum() < -_FAR_BACK * (last * last).sum()
+        share = max(0.5 * share, _SMALLEST_SHARE) if back else min(1.5 * share, 1.0)
         last, moved = step, np.clip(share * step, -_LARGEST, _LARGEST)
         fit = replace(fit, scores=fit.scores + moved[:, :-1], log_odds=fit.log_odds + moved[:, -1])
-        if np.abs(step).max(initial=0.0) < (_ROUGHLY if mode else settled) and (fit.spread or not smooth):
+        if np.sqrt((step**2).mean(axis=1).max(initial=0.0)) < (_ROUGHLY if mode else settled) and (fit.spread or not smooth):
             break
         if smooth:
             fit = replace(fit, spread=_spread(found, given, fit, precision))
