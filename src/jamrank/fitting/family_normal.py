@@ -113,31 +113,36 @@ class Conditional:
         own += self.own_sd**2 * (_shift(self.below, far)[0] - moved)
         return scores, own * self.explanation.sign[:, None]
 
-    def draw(self, away: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Draw scores, and those that each annotator votes by; draws come first.
+    def draw(
+        self, away: FloatArray, rng: np.random.Generator, root: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Draw scores, by draw, and those that each annotator votes by, by annotator and draw.
 
         away: How far the mean of the logits of lapses is from where the likelihoods are given, for each draw.
+        root: As :func:`_inverse_root` returns for own effects.
         """
         family = self.explanation.family
-        scores = _draw(self.top.precision, _shift(self.top, away), self.score_sd, rng)[:, 0]
-        own = np.repeat(scores[:, None], len(family), axis=1)
+        scores = _draw(self.top.precision, _shift(self.top, away), self.score_sd, rng)
+        tastes = scores.transpose(1, 0, 2)
         if self.explanation.n_families:
-            shift = _shift(self.sums, away) - np.einsum("gij,dj->dgi", self.sums.precision, scores)
-            effects = _draw(self.sums.precision, shift, self.family_sd, rng)
-            inside = family != ALONE
-            own[:, inside] += effects[:, family[inside]]
-        if self.own_sd > 0:
-            own = self._draw_own(own, away, rng)
-        return scores, own * self.explanation.sign[:, None]
+            shift = _shift(self.sums, away) - np.einsum("gij,dj->dgi", self.sums.precision, scores[:, 0])
+            effects = _draw(self.sums.precision, shift, self.family_sd, rng).transpose(1, 0, 2)
+            tastes = np.concatenate([tastes + effects, tastes])
+        own = tastes[family] if root is None else self._draw_own(tastes, away, root, rng)
+        return scores[:, 0], own * self.explanation.sign[:, None, None]
 
-    def _draw_own(self, mean: FloatArray, away: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Draw the scores that annotators vote by about means without their own effects."""
-        inverse = _inverse_root(self.said.precision, self.own_sd)
-        shift = inverse @ self.said.shift
-        noise = rng.standard_normal(mean.shape).transpose(1, 2, 0)
-        noise = noise + np.matmul(inverse / self.own_sd**2, mean.transpose(1, 2, 0))
-        noise += shift[..., 1:2] + away * (0.5 * (shift[..., 2:] - shift[..., :1]))
-        return np.asarray(np.matmul(inverse.transpose(0, 2, 1), noise).transpose(2, 0, 1))
+    def _draw_own(
+        self, tastes: FloatArray, away: FloatArray, root: FloatArray, rng: np.random.Generator
+    ) -> FloatArray:
+        """Draw the scores that annotators vote by about those of their families, and last of those without one."""
+        family, shift = self.explanation.family, (root @ self.said.shift)[:, None]
+        drawn = rng.standard_normal((len(family), *tastes.shape[1:]))
+        drawn += shift[..., 1] + away[:, None] * (0.5 * (shift[..., 2] - shift[..., 0]))
+        turned = root.transpose(0, 2, 1) / self.own_sd**2
+        for g in np.unique(family):
+            inside = np.flatnonzero(family == g)
+            drawn[inside] += np.matmul(tastes[g], turned[inside])
+        return np.asarray(np.matmul(drawn, root))
 
     def covariance(self, of_mean: float) -> FloatArray:
         """Return the covariance of the scores each annotator votes by; given the variance of the mean of lapses."""
@@ -422,9 +427,9 @@ def _draws(found: Expansion, fit: Fit, n_draws: int, fixed: bool, rng: np.random
     # Systematic: as many draws of each part as its weight, but for rounding.
     cumulated = np.cumsum(weight) / weight.sum()
     chosen = np.searchsorted(cumulated, (np.arange(n_draws) + rng.random()) / n_draws).clip(max=len(weight) - 1)
-    scores, own, flip = np.empty((n_draws, n)), np.empty((n_draws, k, n)), np.empty((n_draws, k))
+    scores, own, flip = np.empty((n_draws, n)), np.empty((k, n_draws, n)), np.empty((n_draws, k))
     family, drawn_sds = np.empty((n_draws, k), dtype=np.int64), np.empty((n_draws, 3))
-    size = len(FAMILY_SDS) * len(SCORE_SDS)
+    size, roots = len(FAMILY_SDS) * len(SCORE_SDS), dict[Sds, FloatArray]()
     for at in np.unique(chosen):
         rows = np.flatnonzero(chosen == at)
         one, sds = parts[at // size]
@@ -433,12 +438,15 @@ def _draws(found: Expansion, fit: Fit, n_draws: int, fixed: bool, rng: np.random
         family_sd, score_sd, sign = float(FAMILY_SDS[f]), float(SCORE_SDS[s]), one.explanation.sign
         given = Conditional.of(said, below, one.explanation, family_sd, score_sd, sds.own)
         mean = one.lapse_mean[f, s] + rng.standard_normal(len(rows)) / np.sqrt(one.lapse_information[f, s])
-        scores[rows], voted = given.draw(mean - below.lapse_mean, rng)
-        log_odds, precision = found.log_odds(voted, mean, sds.lapse)
+        if sds.own > 0 and sds not in roots:
+            roots[sds] = _inverse_root(said.precision, sds.own)
+        scores[rows], voted = given.draw(mean - below.lapse_mean, rng, roots.get(sds))
+        log_odds, precision = found.log_odds(voted.transpose(1, 0, 2), mean, sds.lapse)
         rate = 0.5 * expit(log_odds + rng.standard_normal(log_odds.shape) / np.sqrt(precision))
-        own[rows], flip[rows] = voted * sign[:, None], np.where(sign < 0, 1 - rate, rate)
+        own[:, rows], flip[rows] = voted * sign[:, None, None], np.where(sign < 0, 1 - rate, rate)
         family[rows], drawn_sds[rows] = one.explanation.family, (score_sd, family_sd, sds.own)
     level = scores.mean(axis=1, keepdims=True)
     mixed = rng.permutation(n_draws)
-    scores, own = scores - level, own - level[:, None]
-    return FamilyDraws(scores[mixed], own[mixed], flip[mixed], family[mixed], drawn_sds[mixed])
+    scores, own = (scores - level)[mixed], own[:, mixed]
+    own -= level[mixed]
+    return FamilyDraws(scores, own.transpose(1, 0, 2), flip[mixed], family[mixed], drawn_sds[mixed])
