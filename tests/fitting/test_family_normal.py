@@ -54,7 +54,7 @@ def test_an_explanation_has_the_probability_of_normal_observations():
     same = (family[:, None] == family) & (family != ALONE)[:, None]
     prior = Explanation(family, sign).log_prior - np.log(len(FAMILY_SDS))
     of_noise = multivariate_normal(np.zeros(k * n), np.diag(variance.ravel())).logpdf(seen.ravel())
-    for f, s in ((0, 3), (4, 20)):
+    for f, s in ((0, 8), (4, 20)):
         shared = SCORE_SDS[s] ** 2 + FAMILY_SDS[f] ** 2 * same
         covariance = np.kron(shared * np.outer(sign, sign), np.eye(n)) + np.diag(variance.ravel())
         expected = multivariate_normal(np.zeros(k * n), covariance).logpdf(seen.ravel()) - of_noise

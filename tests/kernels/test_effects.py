@@ -81,6 +81,36 @@ def test_likelihoods_with_lapses_equal_their_twins(annotators, items, chains, vo
 
 
 @needs_compiled
+@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize("annotators, items, wide", [(1, 2, 0.0), (4, 9, 1.0), (3, 30, 3.0), (2, 12, 1000.0)])
+def test_expanded_cells_equal_their_twins(native, annotators, items, wide, spread):
+    rng, (first, second) = np.random.default_rng(items), np.triu_indices(items, 1)
+    who, pair = np.nonzero(rng.random((annotators, len(first))) < 0.8)
+    who = who + (annotators > 1) * (who > 0) * (who < annotators - 1)  # The second has no votes.
+    who, pair = np.unique(np.stack([who, pair]), axis=1)
+    won, lost = np.floor(5 * rng.random((2, len(who))))
+    root = rng.standard_normal((annotators, items + 1, items + 1))
+    covariance = root @ root.transpose(0, 2, 1) / items
+    parts = covariance[:, :-1, :-1], covariance[:, -1, :-1], covariance[:, -1, -1]
+    about = [np.ascontiguousarray(part).ravel() if spread else np.empty(0) for part in parts]
+    scores, log_odds = wide * rng.standard_normal(annotators * items), 2 * rng.standard_normal(annotators)
+    found = []
+    for module in (native, twin):
+        out = [np.full(annotators * size, np.nan) for size in (items**2, items, items, 1, 1)]
+        module.expand_cells(who, first[pair], second[pair], won, lost, scores, log_odds, *about, *out, items)
+        found.append(np.concatenate(out))
+    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9)
+
+
+@needs_compiled
+def test_cells_that_are_not_sorted_are_refused():
+    codes, one, none = np.array([1, 0]), np.ones(2), np.empty(0)
+    out = np.empty(8), np.empty(4), np.empty(4), np.empty(2), np.empty(2)
+    with pytest.raises(ValueError, match="sorted by annotator"):
+        kernels.expand_cells(codes, codes, 1 - codes, one, one, np.ones(4), one, none, none, none, *out, 2)
+
+
+@needs_compiled
 def test_codes_out_of_bounds_are_refused():
     codes, one = np.array([0]), np.ones(1)
     with pytest.raises(ValueError, match="codes must be known"):

@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import expit
 
 from jamrank.fitting.family_search import Below
+from jamrank.fitting.family_state import LAPSE_MEAN
 from jamrank.fitting.family_votes import FamilyVotes
+from jamrank.kernels import kernels
 from jamrank.linalg.normal_effects import Normal, absorb_columns
 from jamrank.typing import FloatArray, IntArray
+
+# Likelihoods of one expansion that are kept: as many as a search returns to.
+_MOST_KNOWN = 6
 
 
 @dataclass(frozen=True)
@@ -25,17 +29,6 @@ class Cells:
     lost: FloatArray
     n_annotators: int
     n_items: int
-
-    @cached_property
-    def count(self) -> FloatArray:
-        """Votes of each cell."""
-        return self.won + self.lost
-
-    @cached_property
-    def places(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Places of the first and the second item among those of all annotators, and of the pair."""
-        base = self.annotator * self.n_items
-        return base + self.first, base + self.second, (base + self.first) * self.n_items + self.second
 
     @classmethod
     def of(cls, votes: FamilyVotes) -> Cells:
@@ -75,23 +68,46 @@ class Expansion:
 
     def below(self, lapse_mean: float, lapse_sd: float, own_sd: float) -> tuple[Normal, Below]:
         """Integrate lapses out, and also own effects. The prior of the logits of lapses is normal."""
+        said, likelihood = self._known.pop((lapse_sd, own_sd), None) or self._below(lapse_sd, own_sd)
+        self._known[lapse_sd, own_sd] = said, likelihood
+        if len(self._known) > _MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+        away = lapse_mean - LAPSE_MEAN
+        return _moved(said, away), Below(_moved(likelihood, away), lapse_mean)
+
+    @cached_property
+    def _known(self) -> dict[tuple[float, float], tuple[Normal, Normal]]:
+        """The likelihoods about the prior's mean by standard deviations, those used last."""
+        return {}
+
+    def _below(self, lapse_sd: float, own_sd: float) -> tuple[Normal, Normal]:
         prior = 1 / lapse_sd**2
         total = self.information + prior
-        means = lapse_mean + np.array([-1.0, 0.0, 1.0])
+        means = LAPSE_MEAN + np.array([-1.0, 0.0, 1.0])
         pull = self.pull[:, None] + prior * means
         shift = self.shift[..., None] - self.slope[..., None] * (pull / total[:, None])[:, None, :]
         share = self.slope / total[:, None]
         factor = 0.5 * (pull**2 / total[:, None] - prior * means**2 - np.log(total / prior)[:, None])
-        said = Normal(self.precision - share[:, :, None] * self.slope[:, None, :], shift, factor)
-        return said, Below(absorb_columns(said, np.asarray(own_sd)) if own_sd > 0 else said, lapse_mean)
+        precision = share[:, :, None] * self.slope[:, None, :]
+        np.subtract(self.precision, precision, out=precision)
+        said = Normal(precision, shift, factor)
+        return said, absorb_columns(said, np.asarray(own_sd)) if own_sd > 0 else said
 
     def log_odds(
         self, scores: FloatArray, lapse_mean: FloatArray | float, lapse_sd: float
     ) -> tuple[FloatArray, FloatArray]:
         """Return mean and precision of the logits of lapses given scores."""
         total = self.information + 1 / lapse_sd**2
-        pull = self.pull - (self.slope * scores).sum(axis=-1) + np.asarray(lapse_mean)[..., None] / lapse_sd**2
+        pull = self.pull - np.einsum("kn,...kn->...k", self.slope, scores) + np.asarray(lapse_mean)[..., None] / lapse_sd**2
         return np.asarray(pull / total), total
+
+
+def _moved(likelihood: Normal, away: float) -> Normal:
+    """Return the likelihoods where the mean of the logits of lapses, in which they are normal, is further away."""
+    by, (shift, factor) = away + np.array([-1.0, 0.0, 1.0]), (likelihood.shift, likelihood.log_factor)
+    slope, curve = (factor[:, 2:] - factor[:, :1]) / 2, (factor[:, 2:] + factor[:, :1]) / 2 - factor[:, 1:2]
+    moved = shift[..., 1:2] + by * (shift[..., 2:] - shift[..., :1]) / 2
+    return Normal(likelihood.precision, moved, factor[:, 1:2] + by * (slope + by * curve))
 
 
 @dataclass(frozen=True)
@@ -102,19 +118,6 @@ class Spread:
     both: FloatArray
     log_odds: FloatArray
 
-    def points(self, cells: Cells) -> list[tuple[FloatArray, FloatArray]]:
-        """Return by how much margins and logits differ from their means at points of equal weight.
-
-        Means over the points are those over the posterior of each cell up to third order.
-        """
-        who, a, b = cells.annotator, cells.first, cells.second
-        own = np.diagonal(self.scores, axis1=1, axis2=2)
-        margin = np.sqrt(np.maximum(own[who, a] + own[who, b] - 2 * self.scores[who, a, b], 1e-12))
-        along = (self.both[who, a] - self.both[who, b]) / margin
-        rest = np.sqrt(np.maximum(self.log_odds[who] - along**2, 0.0))
-        root, nothing = np.sqrt(2.0), np.zeros_like(margin)
-        return [(by * root * x, by * root * y) for x, y in ((margin, along), (nothing, rest)) for by in (1.0, -1.0)]
-
 
 def expand(cells: Cells, scores: FloatArray, log_odds: FloatArray, spread: Spread | None = None) -> Expansion:
     """Expand the likelihood about the scores each annotator votes by and the logits of lapses.
@@ -123,46 +126,17 @@ def expand(cells: Cells, scores: FloatArray, log_odds: FloatArray, spread: Sprea
         near to the posterior (Opper and Archambeau, *Neural Computation* 21, 2009), where the expansion at the mode
         understates scores if annotators have many tastes.
     """
-    who, k, n, count = cells.annotator, cells.n_annotators, cells.n_items, cells.count
-    first, second, cell = cells.places
-    flat = scores.ravel()
-    margin = np.take(flat, first) - np.take(flat, second)
-    points = [(0.0, 0.0)] if spread is None else spread.points(cells)
-    on_scores, on_odds, of_scores, of_both, of_odds = np.zeros((5, len(who)))
-    for apart, more in points:
-        better, lapse = (
-            expit(margin + apart),
-            (expit(log_odds)[who] if spread is None else expit(log_odds[who] + more)),
-        )
-        proba = lapse * (0.5 - better)
-        by_odds = proba * (1 - lapse)
-        proba += better
-        by_margin = (1 - lapse) * better
-        by_margin *= 1 - better
-        weight = 1.0 / np.maximum(proba * (1 - proba), 1e-9)
-        residual = (cells.won - count * proba) * weight
-        weight *= count
-        on_scores += residual * by_margin
-        on_odds += residual * by_odds
-        by_both = weight * by_odds
-        of_both += by_both * by_margin
-        of_odds += by_both * by_odds
-        weight *= by_margin
-        of_scores += weight * by_margin
-    on_scores, on_odds, of_scores, of_both, of_odds = (
-        values / len(points) for values in (on_scores, on_odds, of_scores, of_both, of_odds)
+    k, n = cells.n_annotators, cells.n_items
+    precision, (shift, slope), (information, pull) = np.empty((k, n, n)), np.empty((2, k, n)), np.empty((2, k))
+    about = [np.empty(0)] * 3 if spread is None else [spread.scores, spread.both, spread.log_odds]
+    kernels.expand_cells(
+        cells.annotator,
+        cells.first,
+        cells.second,
+        cells.won,
+        cells.lost,
+        *(np.ascontiguousarray(values).ravel() for values in (scores, log_odds, *about)),
+        *(values.ravel() for values in (precision, shift, slope, information, pull)),
+        n,
     )
-
-    def by_item(values: FloatArray) -> FloatArray:
-        found = np.bincount(first, values, k * n) - np.bincount(second, values, k * n)
-        return np.asarray(found.reshape(k, n), np.float64)
-
-    precision = np.zeros((k, n, n))
-    precision.ravel()[cell] = -of_scores
-    precision += precision.transpose(0, 2, 1)
-    at = np.arange(n)
-    precision[:, at, at] = -precision.sum(axis=2)
-    slope, own = by_item(of_both), np.bincount(who, of_odds, k).astype(np.float64)
-    shift = by_item(on_scores) + (precision @ scores[..., None])[..., 0] + slope * log_odds[:, None]
-    pull = np.bincount(who, on_odds, k) + own * log_odds + (slope * scores).sum(axis=1)
-    return Expansion(precision, shift, slope, own, pull)
+    return Expansion(precision, shift, slope, information, pull)

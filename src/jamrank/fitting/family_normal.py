@@ -24,6 +24,7 @@ from jamrank.fitting.family_search import (
     clustered,
     others,
     reassign,
+    roughly,
     weigh,
     window,
 )
@@ -47,10 +48,14 @@ _STEPS = (-1, 0), (1, 0), (0, -1), (0, 1)
 _ROUNDS, _FIRST_PASSES, _PASSES = 4, 10, 30
 # Scores of annotators in the first rounds: wide, so that families are not taken for errors.
 _FIRST_OWN_SD, _FIRST_LAPSE_SD = 0.6, 0.8
-_SETTLED, _ROUGHLY = 2e-3, 3e-2
+_SETTLED, _ROUGHLY = 5e-3, 3e-2  # Of an annotator's steps, root mean square.
 # Largest step of a score and of the logit of a lapse.
 _LARGEST = 2.0
 _SMALLEST_SHARE = 0.2
+# How far back a step goes after one that was too large, as a share of it.
+_FAR_BACK = 0.3
+# Clusters that are weighed, of all that are tried.
+_MOST_WEIGHED = 2
 # With so many votes for each unknown score the mode is where the mean is.
 _MANY_EACH = 2_000
 # Explanations and deviations with a smaller share are not drawn from.
@@ -108,36 +113,54 @@ class Conditional:
         own += self.own_sd**2 * (_shift(self.below, far)[0] - moved)
         return scores, own * self.explanation.sign[:, None]
 
-    def draw(self, away: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Draw scores, and those that each annotator votes by; draws come first.
+    def draw(
+        self, away: FloatArray, rng: np.random.Generator, root: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Draw scores, by draw, and those that each annotator votes by, by annotator and draw.
 
         away: How far the mean of the logits of lapses is from where the likelihoods are given, for each draw.
+        root: As :func:`_inverse_root` returns for own effects.
         """
         family = self.explanation.family
-        scores = _draw(self.top.precision, _shift(self.top, away), self.score_sd, rng)[:, 0]
-        own = np.repeat(scores[:, None], len(family), axis=1)
+        scores = _draw(self.top.precision, _shift(self.top, away), self.score_sd, rng)
+        tastes = scores.transpose(1, 0, 2)
         if self.explanation.n_families:
-            shift = _shift(self.sums, away) - np.einsum("gij,dj->dgi", self.sums.precision, scores)
-            effects = _draw(self.sums.precision, shift, self.family_sd, rng)
-            inside = family != ALONE
-            own[:, inside] += effects[:, family[inside]]
-        if self.own_sd > 0:
-            moved = np.matmul(self.said.precision, own.transpose(1, 2, 0)).transpose(2, 0, 1)
-            own += _draw(self.said.precision, _shift(self.said, away) - moved, self.own_sd, rng)
-        return scores, own * self.explanation.sign[:, None]
+            shift = _shift(self.sums, away) - np.einsum("gij,dj->dgi", self.sums.precision, scores[:, 0])
+            effects = _draw(self.sums.precision, shift, self.family_sd, rng).transpose(1, 0, 2)
+            tastes = np.concatenate([tastes + effects, tastes])
+        own = tastes[family] if root is None else self._draw_own(tastes, away, root, rng)
+        return scores[:, 0], own * self.explanation.sign[:, None, None]
+
+    def _draw_own(
+        self, tastes: FloatArray, away: FloatArray, root: FloatArray, rng: np.random.Generator
+    ) -> FloatArray:
+        """Draw the scores that annotators vote by about those of their families, and last of those without one."""
+        family, shift = self.explanation.family, (root @ self.said.shift)[:, None]
+        drawn = rng.standard_normal((len(family), *tastes.shape[1:]))
+        drawn += shift[..., 1] + away[:, None] * (0.5 * (shift[..., 2] - shift[..., 0]))
+        turned = root.transpose(0, 2, 1) / self.own_sd**2
+        for g in np.unique(family):
+            inside = np.flatnonzero(family == g)
+            drawn[inside] += np.matmul(tastes[g], turned[inside])
+        return np.asarray(np.matmul(drawn, root))
 
     def covariance(self, of_mean: float) -> FloatArray:
         """Return the covariance of the scores each annotator votes by; given the variance of the mean of lapses."""
-        one = np.eye(self.top.precision.shape[-1])
+        one, family = np.eye(self.top.precision.shape[-1]), self.explanation.family
         common = np.linalg.inv(self.top.precision[0] + one / self.score_sd**2)
         kept = one - self.family_sd**2 * self.up.precision
         found = np.concatenate([self.family_sd**2 * kept + kept @ common @ kept, common[None]])
-        found = found[self.explanation.family]
-        if self.own_sd > 0:
-            kept = one - self.own_sd**2 * self.below.precision
-            found = self.own_sd**2 * kept + kept @ found @ kept
         moved = self.mean(0.5)[1] - self.mean(-0.5)[1]
-        return np.asarray(found + of_mean * moved[:, :, None] * moved[:, None, :])
+        # Single precision is enough for points that are averaged over.
+        found, moved = found.astype(np.float32)[family], moved.astype(np.float32)
+        if self.own_sd > 0:
+            kept = -(self.own_sd**2) * self.below.precision.astype(np.float32)
+            kept += np.eye(kept.shape[-1], dtype=np.float32)
+            found = kept @ found @ kept
+            kept *= self.own_sd**2
+            found += kept
+        found += (of_mean * moved)[:, :, None] * moved[:, None, :]
+        return found.astype(np.float64)
 
 
 def _shift(likelihood: Normal, away: FloatArray) -> FloatArray:
@@ -148,10 +171,15 @@ def _shift(likelihood: Normal, away: FloatArray) -> FloatArray:
 
 def _draw(precision: FloatArray, shift: FloatArray, sd: float, rng: np.random.Generator) -> FloatArray:
     """Draw normal effects from stacked likelihoods: precisions (stack, n, n), shifts (draws, stack, n)."""
-    inverse = np.linalg.inv(np.linalg.cholesky(precision + np.eye(precision.shape[-1]) / sd**2))
+    inverse = _inverse_root(precision, sd)
     noise = rng.standard_normal(shift.shape).transpose(1, 2, 0)
     found = np.matmul(inverse.transpose(0, 2, 1), np.matmul(inverse, shift.transpose(1, 2, 0)) + noise)
     return np.asarray(found.transpose(2, 0, 1))
+
+
+def _inverse_root(precision: FloatArray, sd: float) -> FloatArray:
+    """Return the inverses of the lower Cholesky factors of precisions with normal effects."""
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(precision + np.eye(precision.shape[-1]) / sd**2)))
 
 
 @dataclass(frozen=True)
@@ -175,10 +203,20 @@ class Fit:
         return float(self.best.lapse_mean[self.best.at])
 
 
-def settle(cells: Cells, fit: Fit, passes: int = _PASSES, *, mode: bool = False) -> tuple[Fit, Expansion]:
+def settle(
+    cells: Cells,
+    fit: Fit,
+    found: Expansion | None = None,
+    passes: int = _PASSES,
+    *,
+    mode: bool = False,
+    settled: float = _SETTLED,
+) -> tuple[Fit, Expansion]:
     """Move to the posterior mean given explanation and standard deviations, and return the expansion there.
 
+    found: The expansion to start from.
     mode: Go to the mode instead, which is fast but less accurate, and only near it.
+    settled: Largest last step of an annotator.
     """
     last, share = np.empty(0), 1.0
     unknown = cells.n_items * (1 + fit.best.explanation.n_families + cells.n_annotators * (fit.sds.own > 0))
@@ -186,7 +224,8 @@ def settle(cells: Cells, fit: Fit, passes: int = _PASSES, *, mode: bool = False)
     if not smooth:
         fit = replace(fit, spread=None)
     for done in range(passes + 1):
-        found = expand(cells, fit.scores, fit.log_odds, fit.spread)
+        if done or found is None:
+            found = expand(cells, fit.scores, fit.log_odds, fit.spread)
         if done == passes:
             break
         said, below = found.below(fit.lapse_mean, fit.sds.lapse, fit.sds.own)
@@ -196,13 +235,15 @@ def settle(cells: Cells, fit: Fit, passes: int = _PASSES, *, mode: bool = False)
         log_odds, precision = found.log_odds(scores, fit.lapse_mean, fit.sds.lapse)
         step = np.column_stack([scores - fit.scores, log_odds - fit.log_odds])
         # Steps along the ridge of wide scores with many lapses may go too far, and back.
-        share = max(0.5 * share, _SMALLEST_SHARE) if done and (step * last).sum() < 0 else min(1.5 * share, 1.0)
+        back = done and (step * last).sum() < -_FAR_BACK * (last * last).sum()
+        share = max(0.5 * share, _SMALLEST_SHARE) if back else min(1.5 * share, 1.0)
         last, moved = step, np.clip(share * step, -_LARGEST, _LARGEST)
         fit = replace(fit, scores=fit.scores + moved[:, :-1], log_odds=fit.log_odds + moved[:, -1])
-        if np.abs(step).max(initial=0.0) < (_ROUGHLY if mode else _SETTLED) and (fit.spread or not smooth):
+        if np.sqrt((step**2).mean(axis=1).max(initial=0.0)) < (_ROUGHLY if mode else settled) and (fit.spread or not smooth):
             break
         if smooth:
             fit = replace(fit, spread=_spread(found, given, fit, precision))
+    assert found is not None
     return fit, found
 
 
@@ -221,12 +262,21 @@ def fit_families(votes: FamilyVotes, families: IntArray | None, n_draws: int, ra
     families: The family of each annotator where it is known.
     """
     cells = Cells.of(votes)
-    fit, found = settle(cells, _start(cells, families), _FIRST_PASSES, mode=True)
+    fit, found = settle(cells, _start(cells, families), passes=_FIRST_PASSES, mode=True)
+    kept = False
     for done in range(_ROUNDS):
         before = fit
-        fit = _explain(found, fit, families is not None, first=not done)
-        fit, found = settle(cells, fit)
-        if fit.best.explanation.key == before.best.explanation.key and fit.sds == before.sds:
+        if kept and done > 1:
+            fit = _with_sds(found, fit)
+        else:
+            fit = _explain(found, fit, families is not None, first=not done)
+        kept = fit.best.explanation.key == before.best.explanation.key
+        same = kept and fit.sds == before.sds
+        # The first round is rough. Later ones are not, and what did not change need not be settled again.
+        if same and done > 1:
+            break
+        fit, found = settle(cells, fit, found, settled=_ROUGHLY if not done else _SETTLED)
+        if same:
             break
     return _draws(found, fit, n_draws, families is not None, np.random.default_rng(random_state))
 
@@ -271,17 +321,18 @@ def _explain(found: Expansion, fit: Fit, fixed: bool, first: bool) -> Fit:
 
     first: Start from clusters of annotators if they are likelier.
     """
-    if first:
-        fit = _with_sds(found, fit)
+    fit = _with_sds(found, fit, (0, _COARSE), (1, 1)) if first else _with_sds(found, fit)
     if first and not fixed:
         fit = _from_clusters(found, fit)
     below = found.below(fit.lapse_mean, fit.sds.lapse, fit.sds.own)[1]
-    best = weigh(below, fit.best.explanation)
+    before = weigh(below, fit.best.explanation)
     if fixed:
-        moved, lost = reassign(below.given, best, fixed)
-        return _with_sds(found, replace(fit, best=weigh(below, moved), near=others(moved, lost)))
-    best, near = climb(below, best)
-    return _with_sds(found, replace(fit, best=best, near=near))
+        moved, lost = reassign(below.given, before, fixed)
+        best, near = weigh(below, moved), others(moved, lost)
+    else:
+        best, near = climb(below, before)
+    fit = replace(fit, best=best, near=near)
+    return fit if best.explanation.key == before.explanation.key and not first else _with_sds(found, fit)
 
 
 def _from_clusters(found: Expansion, fit: Fit) -> Fit:
@@ -290,17 +341,23 @@ def _from_clusters(found: Expansion, fit: Fit) -> Fit:
     sign = fit.best.explanation.sign
     given = Conditional.of(said, below, fit.best.explanation, *fit.best.sds, fit.sds.own)
     tried = clustered(fit.scores * sign[:, None] - given.mean(0.0)[0], sign)
+    if not tried:
+        return fit
     chosen = (-np.inf, fit.best.explanation, fit.sds.own)
     for at in np.flatnonzero(fit.sds.own >= _OWN_SDS)[::-_COARSE]:
         below = found.below(fit.lapse_mean, fit.sds.lapse, float(_OWN_SDS[at]))[1]
-        for one in [fit.best.explanation, *tried]:
+        likeliest = np.argsort(-roughly(below, tried, fit.best.sds[1]), kind="stable")[:_MOST_WEIGHED]
+        for one in [fit.best.explanation, *(tried[i] for i in likeliest)]:
             total = weigh(below, one).total + float(_LOG_OWN[at])
             chosen = max(chosen, (total, one, float(_OWN_SDS[at])), key=lambda tried: tried[0])
     return replace(fit, best=replace(fit.best, explanation=chosen[1]), sds=replace(fit.sds, own=chosen[2]))
 
 
-def _with_sds(found: Expansion, fit: Fit) -> Fit:
-    """Return the fit with standard deviations that no step makes likelier, of own effects and then of lapses."""
+def _with_sds(found: Expansion, fit: Fit, *steps: tuple[int, int]) -> Fit:
+    """Return the fit with standard deviations that no step makes likelier, of own effects and then of lapses.
+
+    steps: Which of the two to change, and by how much.
+    """
     explanation = fit.best.explanation
 
     def total(i: int, j: int) -> float:
@@ -311,7 +368,7 @@ def _with_sds(found: Expansion, fit: Fit) -> Fit:
     # One annotator's own effects cannot be told from the scores.
     limits = len(_OWN_SDS) if len(found.pull) > 1 else 1, len(LAPSE_SDS)
     best = total(*at)
-    for which, size in ((0, _COARSE), (0, 1), (1, 1)):
+    for which, size in steps or ((0, 1), (1, 1)):
         for by in (-size, size):
             while 0 <= at[which] + by < limits[which]:
                 to = (at[0] + by, at[1]) if which == 0 else (at[0], at[1] + by)
@@ -370,9 +427,9 @@ def _draws(found: Expansion, fit: Fit, n_draws: int, fixed: bool, rng: np.random
     # Systematic: as many draws of each part as its weight, but for rounding.
     cumulated = np.cumsum(weight) / weight.sum()
     chosen = np.searchsorted(cumulated, (np.arange(n_draws) + rng.random()) / n_draws).clip(max=len(weight) - 1)
-    scores, own, flip = np.empty((n_draws, n)), np.empty((n_draws, k, n)), np.empty((n_draws, k))
+    scores, own, flip = np.empty((n_draws, n)), np.empty((k, n_draws, n)), np.empty((n_draws, k))
     family, drawn_sds = np.empty((n_draws, k), dtype=np.int64), np.empty((n_draws, 3))
-    size = len(FAMILY_SDS) * len(SCORE_SDS)
+    size, roots = len(FAMILY_SDS) * len(SCORE_SDS), dict[Sds, FloatArray]()
     for at in np.unique(chosen):
         rows = np.flatnonzero(chosen == at)
         one, sds = parts[at // size]
@@ -381,12 +438,15 @@ def _draws(found: Expansion, fit: Fit, n_draws: int, fixed: bool, rng: np.random
         family_sd, score_sd, sign = float(FAMILY_SDS[f]), float(SCORE_SDS[s]), one.explanation.sign
         given = Conditional.of(said, below, one.explanation, family_sd, score_sd, sds.own)
         mean = one.lapse_mean[f, s] + rng.standard_normal(len(rows)) / np.sqrt(one.lapse_information[f, s])
-        scores[rows], voted = given.draw(mean - below.lapse_mean, rng)
-        log_odds, precision = found.log_odds(voted, mean, sds.lapse)
+        if sds.own > 0 and sds not in roots:
+            roots[sds] = _inverse_root(said.precision, sds.own)
+        scores[rows], voted = given.draw(mean - below.lapse_mean, rng, roots.get(sds))
+        log_odds, precision = found.log_odds(voted.transpose(1, 0, 2), mean, sds.lapse)
         rate = 0.5 * expit(log_odds + rng.standard_normal(log_odds.shape) / np.sqrt(precision))
-        own[rows], flip[rows] = voted * sign[:, None], np.where(sign < 0, 1 - rate, rate)
+        own[:, rows], flip[rows] = voted * sign[:, None, None], np.where(sign < 0, 1 - rate, rate)
         family[rows], drawn_sds[rows] = one.explanation.family, (score_sd, family_sd, sds.own)
     level = scores.mean(axis=1, keepdims=True)
     mixed = rng.permutation(n_draws)
-    scores, own = scores - level, own - level[:, None]
-    return FamilyDraws(scores[mixed], own[mixed], flip[mixed], family[mixed], drawn_sds[mixed])
+    scores, own = (scores - level)[mixed], own[:, mixed]
+    own -= level[mixed]
+    return FamilyDraws(scores, own.transpose(1, 0, 2), flip[mixed], family[mixed], drawn_sds[mixed])

@@ -28,8 +28,14 @@ from jamrank.typing import FloatArray, IntArray
 # Standard deviations of the scores.
 SCORE_SDS = np.exp(np.arange(np.log(0.05), np.log(20.0), 0.25))
 _LOG_SCORE_SDS = -2.0 * SCORE_SHAPE * np.log(SCORE_SDS) - 0.5 / SCORE_SDS**2
+# Steps over their grid at first; and the logarithm of what is no share of the posterior to speak of.
+_COARSE, _NEGLIGIBLE = 4, 12.0
 _MOST_CLUSTERS = 8
 _MOST_CLIMBS = 12
+# Annotators that are placed side by side: at least so many, and as many as have so many numbers.
+_FEWEST_TOGETHER, _MOST_TOGETHER = 4, 150_000
+# Numbers of the explanations that are tried side by side.
+_MOST_TRIED = 1_000_000
 # Explanations that are less likely than the best by more than this are left out, and those beyond so many.
 _WINDOW, _MOST_KEPT = 6.0, 40
 
@@ -51,35 +57,46 @@ class Explanation:
         number[order] = np.arange(len(order))
         return cls(number[family], sign)
 
-    @property
+    @cached_property
     def n_families(self) -> int:
         """Number of families."""
         return int(self.family.max(initial=ALONE)) + 1
 
-    @property
+    @cached_property
     def key(self) -> bytes:
         """What is equal for equal explanations."""
         return self.family.tobytes() + self.sign.tobytes()
 
-    @property
+    @cached_property
     def log_prior(self) -> float:
         """The log prior of families and signs."""
         sizes = np.bincount(self.family[self.family != ALONE], minlength=self.n_families).astype(np.float64)
         return float(log_membership(sizes, len(self.family)) + LOG_SIGN[(self.sign < 0).astype(np.int64)].sum())
 
+    def members(self, more: int = 0) -> FloatArray:
+        """Return who is in each family, in so many empty ones, and last in none."""
+        groups = np.append(np.arange(self.n_families + more), ALONE)
+        return np.asarray(self.family == groups[:, None], np.float64)
+
     def gather(self, below: Normal, more: int = 0) -> Normal:
         """Multiply the likelihoods of each family's members, of so many empty ones, and last of those without one."""
-        groups = np.append(np.arange(self.n_families + more), ALONE)
-        member = (self.family == groups[:, None]).astype(np.float64)
-        k, n = below.shift.shape[:2]
-        precision = (member @ below.precision.reshape(k, -1)).reshape(-1, n, n)
-        shift = ((member * self.sign) @ below.shift.reshape(k, -1)).reshape(-1, *below.shift.shape[1:])
-        return Normal(precision, shift, member @ below.log_factor)
+        member = self.members(more)
+        return _multiplied(below, member, member * self.sign)
+
+
+def _multiplied(below: Normal, member: FloatArray, signed: FloatArray) -> Normal:
+    """Multiply the likelihoods of members; ``signed`` has their signs."""
+    k, n = below.shift.shape[:2]
+    precision = (member @ below.precision.reshape(k, -1)).reshape(-1, n, n)
+    shift = (signed @ below.shift.reshape(k, -1)).reshape(-1, *below.shift.shape[1:])
+    return Normal(precision, shift, member @ below.log_factor)
 
 
 @dataclass(frozen=True)
 class Weighed:
     """An explanation with its log posterior, by standard deviation of the families and of the scores.
+
+    It is minus infinity where the latter is far less likely than others.
 
     lapse_mean, lapse_information: Of the mean of the logits of lapses, its normal posterior for each of these.
     """
@@ -130,32 +147,57 @@ def weigh(below: Below, explanation: Explanation) -> Weighed:
     top = sums[-1:]
     if explanation.n_families:
         top = absorb_columns(sums[:-1], FAMILY_SDS[None]).sum(axis=0) + top
-    found = np.broadcast_to(evidence_columns(top, SCORE_SDS[None]), (len(FAMILY_SDS), len(SCORE_SDS), 3))
+    likely = _likely_score_sds(top)
+    found = evidence_columns(top, SCORE_SDS[None, likely])
     # Normal in the mean: value, slope and curvature from three points, and then the prior.
     slope, curvature = (found[..., 2] - found[..., 0]) / 2, 2 * found[..., 1] - found[..., 0] - found[..., 2]
     away, prior = LAPSE_MEAN - below.lapse_mean, 1 / LAPSE_MEAN_SD**2
     information = np.maximum(curvature, 0.0) + prior
     pull = slope + prior * away
     by_sd = found[..., 1] + 0.5 * (pull**2 / information - prior * away**2 - np.log(information / prior))
-    by_sd = by_sd + _LOG_SCORE_SDS + explanation.log_prior - np.log(len(FAMILY_SDS))
-    return Weighed(explanation, by_sd, below.lapse_mean + pull / information, information)
+    by_sd = by_sd + _LOG_SCORE_SDS[likely] + explanation.log_prior - np.log(len(FAMILY_SDS))
+    every = np.empty((3, len(FAMILY_SDS), len(SCORE_SDS)))
+    every[:] = np.array([-np.inf, below.lapse_mean, prior])[:, None, None]
+    every[..., likely] = by_sd, below.lapse_mean + pull / information, information
+    return Weighed(explanation, *every)
 
 
-def roughly(below: Below, explanation: Explanation, score_sd: float) -> float:
-    """Return the log posterior given the standard deviation of the scores and the mean of lapses."""
-    sums = explanation.gather(below.given)
-    if not explanation.n_families:
-        return float(evidence(sums, np.asarray(score_sd))[0]) + explanation.log_prior
-    top = absorb(sums[:-1], FAMILY_SDS[None]).sum(axis=0) + sums[-1:]
-    found = evidence(top, np.full(len(FAMILY_SDS), score_sd))
-    return float(np.logaddexp.reduce(found) - np.log(len(FAMILY_SDS))) + explanation.log_prior
+def _likely_score_sds(top: Normal) -> slice:
+    """Return where in their grid standard deviations of scores are likely, from some of them."""
+    some = slice(None, None, _COARSE)
+    found = evidence_columns(top[[0, -1]], SCORE_SDS[None, some])[..., 1] + _LOG_SCORE_SDS[some]
+    inside = np.flatnonzero((found > found.max(axis=1, keepdims=True) - _NEGLIGIBLE).any(axis=0))
+    last = int(inside[-1]) + 1
+    return slice(max(int(inside[0]) - 1, 0) * _COARSE, last * _COARSE if last < found.shape[1] else None)
+
+
+def roughly(below: Below, tried: list[Explanation], score_sd: float) -> FloatArray:
+    """Return the log posterior of explanations given the standard deviation of the scores and the mean of lapses."""
+    n, most = below.given.shift.shape[-1], 1 + max(one.n_families for one in tried)
+    size = max(_MOST_TRIED // (most * len(FAMILY_SDS) * n * n), 1)
+    found = [_roughly(below.given, tried[i : i + size], score_sd) for i in range(0, len(tried), size)]
+    return np.concatenate(found) + np.array([one.log_prior for one in tried])
+
+
+def _roughly(given: Normal, tried: list[Explanation], score_sd: float) -> FloatArray:
+    members = [one.members() for one in tried]
+    signed = [member * one.sign for member, one in zip(members, tried, strict=True)]
+    sums = _multiplied(given, np.concatenate(members), np.concatenate(signed))
+    whose = np.repeat(np.arange(len(tried)), [len(member) for member in members])
+    last = np.append(whose[1:] != whose[:-1], True)
+    top = sums[last][:, None]
+    if not last.all():
+        inside = np.asarray(whose[~last] == np.arange(len(tried))[:, None], np.float64)
+        parts = vars(absorb(sums[~last], FAMILY_SDS[None])).values()
+        top = Normal(*(np.tensordot(inside, part, axes=1) for part in parts)) + top
+    found = evidence(top, np.asarray(score_sd))
+    return np.asarray(np.logaddexp.reduce(found, axis=1) - np.log(found.shape[1]))
 
 
 def _weigh_likely(below: Below, tried: list[Explanation], best: Weighed) -> list[Weighed]:
     """Weigh those that are not far less likely than the best at its standard deviation of scores."""
-    score_sd = best.sds[1]
-    level = roughly(below, best.explanation, score_sd) - 2 * _WINDOW
-    return [weigh(below, one) for one in tried if roughly(below, one, score_sd) > level]
+    found = roughly(below, [best.explanation, *tried], best.sds[1])
+    return [weigh(below, one) for one, value in zip(tried, found[1:], strict=True) if value > found[0] - 2 * _WINDOW]
 
 
 def climb(below: Below, best: Weighed) -> tuple[Weighed, list[Explanation]]:
@@ -228,47 +270,77 @@ def reassign(below: Normal, at: Weighed, fixed: bool = False) -> tuple[Explanati
     sums = at.explanation.gather(below, slots - at.explanation.n_families)
     up = absorb(sums[:-1], family_sd[0]) if slots else sums[:0]
     lost = np.full((k, slots + 1, 2), -np.inf)
-    for i in range(k):
-        own, g = below[i], int(family[i])
-        sums.put(g, sums[g] - own.signed(sign[i]))
-        if g != ALONE:
-            up.put(g, absorb(sums[[g]], family_sd)[0])
-        either = Normal(own.precision, np.stack([own.shift, -own.shift], axis=-1), own.log_factor[None])
-        rest = (up.sum(axis=0) + sums[-1]).columns()
-        found = np.empty((slots + 1, 2))
-        found[-1] = evidence_columns(rest + either, score_sd[0])
-        joined = up
-        if slots:
-            joined = absorb_columns(sums[:-1].columns() + either, family_sd[0])
-            found[:-1] = evidence_columns(rest + (joined - up.columns()), score_sd[0])
+    begin, most = 0, max(_FEWEST_TOGETHER, _MOST_TOGETHER // ((slots + 1) * below.shift.shape[-1] ** 2))
+    size = most
+    while begin < k:
+        # Those up to the first who moves are placed as if they were placed one after the other.
+        some = slice(begin, min(begin + size, k))
+        found, joined = _placed(below[some], family[some], sign[some], sums, up, (family_sd[0], score_sd[0]))
+        own = np.arange(slots + 1) == (family[some] % (slots + 1))[:, None]
+        sizes = (family == np.arange(slots)[:, None]).sum(axis=1) - own[:, :-1]
         if fixed:
-            found[np.arange(slots + 1) != g % (slots + 1)] = -np.inf
+            found[~own] = -np.inf
         else:
-            family[i] = ALONE - 1
-            sizes = (family == np.arange(slots)[:, None]).sum(axis=1)
-            grown = sizes + np.eye(slots + 1, slots)
-            found += log_membership(grown, k)[:, None]
+            found += log_membership(sizes[:, None] + np.eye(slots + 1, slots), k)[..., None]
             # Of several empty ones the first stands for all.
-            found[:-1][(np.cumsum(sizes == 0) > 1) & (sizes == 0)] = -np.inf
+            found[:, :-1][(np.cumsum(sizes == 0, axis=1) > 1) & (sizes == 0)] = -np.inf
         found += LOG_SIGN
-        lost[i] = found - found.max()
-        chosen, turned = (int(x) for x in np.unravel_index(int(np.argmax(found)), found.shape))
-        family[i], sign[i] = (ALONE if chosen == slots else chosen), 1.0 - 2.0 * turned
-        into = int(family[i])
-        sums.put(into, sums[into] + own.signed(sign[i]))
+        found -= found.max(axis=(1, 2), keepdims=True)
+        chosen, turned = np.divmod(found.reshape(len(found), -1).argmax(axis=1), 2)
+        chosen[chosen == slots] = ALONE
+        moves = np.flatnonzero((chosen != family[some]) | (turned != (sign[some] < 0)))
+        placed = int(moves[0]) + 1 if len(moves) else len(found)
+        lost[begin : begin + placed] = found[:placed]
+        begin, size = begin + placed, min(2 * size, most)
+        if not len(moves):
+            continue
+        i, j, size = begin - 1, placed - 1, max(size // 4, 1)
+        one, left, into, turn = below[i], int(family[i]), int(chosen[j]), int(turned[j])
+        sums.put(left, sums[left] - one.signed(sign[i]))
+        if left != ALONE:
+            up.put(left, absorb(sums[[left]], family_sd)[0])
+        family[i], sign[i] = into, 1.0 - 2.0 * turn
+        sums.put(into, sums[into] + one.signed(sign[i]))
         if into != ALONE:
-            one = joined[into]
-            up.put(into, Normal(one.precision, one.shift[:, turned], one.log_factor[turned]))
-            if not fixed and not np.delete(sizes == 0, into).any():
+            up.put(
+                into,
+                Normal(joined.precision[j, into], joined.shift[j, into, :, turn], joined.log_factor[j, into, turn]),
+            )
+            if not fixed and not np.delete(sizes[j] == 0, into).any():
                 break  # No family is empty now; the others wait for the next round.
     return Explanation.of(family, sign), lost
+
+
+def _placed(
+    own: Normal, family: IntArray, sign: FloatArray, sums: Normal, up: Normal, sds: tuple[float, float]
+) -> tuple[FloatArray, Normal]:
+    """Return the evidence with each annotator in each family, last in none, and with either sign; the others stay.
+
+    sums, up: Likelihoods of families and last of those without one, and those of families without their effects.
+    Also returns the latter with the annotator, by annotator and family.
+    """
+    who, inside, slots = np.arange(len(family)), family != ALONE, len(up.shift)
+    each = np.broadcast_to(np.arange(slots + 1), (len(family), slots + 1))
+    without, members, others = sums[family] - own.signed(sign), sums[each], up[each[:, :-1]]
+    members.put((who, family), without)
+    if inside.any():
+        others.put((who[inside], family[inside]), absorb(without[inside], np.asarray(sds[0])))
+    either = Normal(own.precision, np.stack([own.shift, -own.shift], axis=-1), own.log_factor[:, None])
+    rest, joined = (others.sum(axis=1) + members[:, -1]).columns(), others.columns()
+    found = np.empty((len(family), slots + 1, 2))
+    found[:, -1] = evidence_columns(rest + either, np.asarray(sds[1]))
+    if slots:
+        joined = absorb_columns(members[:, :-1].columns() + either[:, None], np.asarray(sds[0]))
+        found[:, :-1] = evidence_columns(rest[:, None] + (joined - others.columns()), np.asarray(sds[1]))
+    return found, joined
 
 
 def others(at: Explanation, lost: FloatArray) -> list[Explanation]:
     """Return what a single annotator's other families and signs make of an explanation, in the window."""
     found = []
     slots = lost.shape[1] - 1
-    for i, into, turned in np.argwhere(lost > -_WINDOW):
+    # What is not lost is the explanation itself.
+    for i, into, turned in np.argwhere((lost > -_WINDOW) & (lost < 0)):
         family, sign = at.family.copy(), at.sign.copy()
         family[i], sign[i] = (ALONE if into == slots else into), 1.0 - 2.0 * turned
         found.append(Explanation.of(family, sign))

@@ -54,11 +54,38 @@ void lapse_likelihood(const Longs& annotator, const Longs& winner, const Longs& 
     active_lapses->likelihood(votes, chains, own.data(), lapse.data(), sums);
 }
 
+void expand_cells(const Longs& annotator, const Longs& first, const Longs& second, const Doubles& won,
+                  const Doubles& lost, const Doubles& scores, const Doubles& log_odds, const Doubles& covariance,
+                  const Doubles& both, const Doubles& variance, OutDoubles precision, OutDoubles shift,
+                  OutDoubles slope, OutDoubles information, OutDoubles pull, size_t items) {
+    const size_t count = won.size(), annotators = log_odds.size(), each = annotators * items;
+    require(annotator.size() == count && first.size() == count && second.size() == count && lost.size() == count,
+            "one entry a cell");
+    require(items > 0 && scores.size() == each && shift.size() == each && slope.size() == each, "one entry an item");
+    require(information.size() == annotators && pull.size() == annotators, "one entry an annotator");
+    require(precision.size() == each * items, "matrices of n x n");
+    const bool spread = covariance.size() > 0;
+    require(!spread || (covariance.size() == each * items && both.size() == each && variance.size() == annotators),
+            "covariances of each annotator");
+    for (size_t c = 0; c < count; ++c) {
+        const auto known = [](int64_t code, size_t size) { return code >= 0 && static_cast<size_t>(code) < size; };
+        require(known(annotator.data()[c], annotators) && known(first.data()[c], items) &&
+                known(second.data()[c], items), "codes must be known");
+        require(c == 0 || annotator.data()[c - 1] <= annotator.data()[c], "cells must be sorted by annotator");
+    }
+    const LapseCells cells{annotator.data(), first.data(), second.data(), won.data(), lost.data(), count, annotators, items};
+    const LapseCentre centre{scores.data(), log_odds.data(), spread ? covariance.data() : nullptr, both.data(), variance.data()};
+    const LapseExpansion out{precision.data(), shift.data(), slope.data(), information.data(), pull.data()};
+    nb::gil_scoped_release release;
+    active_lapses->expand(cells, centre, out);
+}
+
 }  // namespace
 
 void bind_effects(nb::module_& m) {
     m.def("absorb_effects", &absorb_effects);
     m.def("draw_effects", &draw_effects);
+    m.def("expand_cells", &expand_cells);
     m.def("lapse_likelihood", &lapse_likelihood);
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 #define JAMRANK_EACH for (size_t lane = 0; lane < kLanes; ++lane)
 
-// Four sums of products at once: none waits for its neighbour.
+// Sums of products with so many rows at once: none waits for its neighbour.
 constexpr size_t kRows = 4;
 
 // Matrices of as many likelihoods as there are lanes. Below the diagonal is the factor L of I + v P; above it, once it
@@ -82,21 +82,25 @@ class Stack {
     }
 
     void invert() {
-        for (size_t i = 1; i < n_; ++i) {
-            const Lanes* own = row(i);
+        for (size_t i = 1; i < n_; i += 2) {
+            const bool two = i + 1 < n_;
+            const Lanes *own = row(i), *next = two ? row(i + 1) : own;
             size_t j = 0;
             for (; j + kRows <= i; j += kRows) {
-                Lanes sum[kRows] = {};
+                Lanes sum[2 * kRows] = {};
                 for (size_t r = 0; r < kRows; ++r)
-                    for (size_t k = j + r; k < j + kRows - 1; ++k) sum[r] -= own[k] * row(j + r)[k];
-                products(own, j, j + kRows - 1, i, sum);
-                for (size_t r = 0; r < kRows; ++r) row(j + r)[i] = sum[r] * own[i];
+                    for (size_t k = j + r; k < j + kRows - 1; ++k) {
+                        sum[r] -= own[k] * row(j + r)[k];
+                        sum[kRows + r] -= next[k] * row(j + r)[k];
+                    }
+                products(own, next, j, j + kRows - 1, i, sum);
+                for (size_t r = 0; r < kRows; ++r) {
+                    const Lanes entry = row(j + r)[i] = sum[r] * own[i];
+                    if (two) row(j + r)[i + 1] = (sum[kRows + r] - next[i] * entry) * next[i + 1];
+                }
             }
-            for (; j < i; ++j) {
-                Lanes sum{};
-                for (size_t k = j; k < i; ++k) sum -= own[k] * row(j)[k];
-                row(j)[i] = sum * own[i];
-            }
+            for (; j < i; ++j) row(j)[i] = inverse_entry(i, j);
+            if (two) for (j = i / kRows * kRows; j <= i; ++j) row(j)[i + 1] = inverse_entry(i + 1, j);
         }
     }
 
@@ -111,19 +115,25 @@ class Stack {
                 own[i * n_ + j] = own[j * n_ + i] = entry[lane];
             }
         };
-        for (size_t i = 0; i < n_; ++i) {
+        for (size_t i = 0; i < n_; i += 2) {
+            const bool two = i + 1 < n_;
             size_t j = 0;
             for (; j + kRows <= i; j += kRows) {
-                Lanes sum[kRows] = {};
-                products(row(i), j, i, n_, sum);
-                for (size_t r = 0; r < kRows; ++r) put(i, j + r, sum[r]);
+                Lanes sum[2 * kRows] = {};
+                for (size_t r = 0; r < kRows; ++r) sum[r] -= row(i)[i] * row(j + r)[i];
+                products(row(i), two ? row(i + 1) : row(i), j, i + 1, n_, sum);
+                for (size_t r = 0; r < kRows; ++r) {
+                    put(i, j + r, sum[r]);
+                    if (two) put(i + 1, j + r, sum[kRows + r]);
+                }
             }
-            for (; j <= i; ++j) {
-                Lanes sum{};
-                if (j == i) JAMRANK_EACH sum[lane] = 1.0;
-                for (size_t k = i; k < n_; ++k) sum -= row(i)[k] * row(j)[k];
-                put(i, j, sum);
-            }
+            for (size_t here = i; here < std::min(i + 2, n_); ++here)
+                for (size_t of = j; of <= here; ++of) {
+                    Lanes sum{};
+                    if (of == here) JAMRANK_EACH sum[lane] = 1.0;
+                    for (size_t k = here; k < n_; ++k) sum -= row(here)[k] * row(of)[k];
+                    put(here, of, sum);
+                }
         }
         for (size_t lane = 0; lane < here_; ++lane)
             if (!(variance_[lane] > 0.0))
@@ -136,41 +146,68 @@ class Stack {
     Lanes* row(size_t i) { return matrix_.data() + i * n_; }
     const Lanes* row(size_t i) const { return matrix_.data() + i * n_; }
 
-    // Subtracts the products of a row with four others.
-    void products(const Lanes* own, size_t first, size_t begin, size_t end, Lanes* sum) const {
+    // Subtracts the products of two rows with four others, which are read once.
+    void products(const Lanes* own, const Lanes* next, size_t first, size_t begin, size_t end, Lanes* sum) const {
         const Lanes *a = row(first), *b = a + n_, *c = b + n_, *d = c + n_;
-        Lanes s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
+        Lanes s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3], t0 = sum[4], t1 = sum[5], t2 = sum[6], t3 = sum[7];
         for (size_t k = begin; k < end; ++k) {
-            const Lanes x = own[k];
+            const Lanes x = own[k], y = next[k];
             s0 -= x * a[k];
+            t0 -= y * a[k];
             s1 -= x * b[k];
+            t1 -= y * b[k];
             s2 -= x * c[k];
+            t2 -= y * c[k];
             s3 -= x * d[k];
+            t3 -= y * d[k];
         }
-        sum[0] = s0, sum[1] = s1, sum[2] = s2, sum[3] = s3;
+        sum[0] = s0, sum[1] = s1, sum[2] = s2, sum[3] = s3, sum[4] = t0, sum[5] = t1, sum[6] = t2, sum[7] = t3;
+    }
+
+    Lanes inverse_entry(size_t i, size_t j) const {
+        Lanes sum{};
+        for (size_t k = j; k < i; ++k) sum -= row(i)[k] * row(j)[k];
+        return sum * row(i)[i];
+    }
+
+    // An entry of the factor below the diagonal.
+    Lanes entry(size_t i, size_t j) const {
+        Lanes sum = row(i)[j];
+        for (size_t k = 0; k < j; ++k) sum -= row(i)[k] * row(j)[k];
+        return sum * row(j)[j];
+    }
+
+    void diagonal(size_t j) {
+        Lanes own = row(j)[j];
+        for (size_t k = 0; k < j; ++k) own -= row(j)[k] * row(j)[k];
+        JAMRANK_EACH {
+            half_log_det_[lane] += 0.5 * log_positive(own[lane]);
+            own[lane] = 1.0 / std::sqrt(own[lane]);
+        }
+        row(j)[j] = own;
     }
 
     void factor() {
         half_log_det_ = Lanes{};
-        for (size_t j = 0; j < n_; ++j) {
-            Lanes own = row(j)[j];
-            for (size_t k = 0; k < j; ++k) own -= row(j)[k] * row(j)[k];
-            JAMRANK_EACH {
-                half_log_det_[lane] += 0.5 * log_positive(own[lane]);
-                own[lane] = 1.0 / std::sqrt(own[lane]);
-            }
-            row(j)[j] = own;
-            size_t i = j + 1;
+        for (size_t j = 0; j < n_; j += 2) {
+            diagonal(j);
+            if (j + 1 == n_) break;
+            row(j + 1)[j] = entry(j + 1, j);
+            diagonal(j + 1);
+            const Lanes *own = row(j), *next = row(j + 1);
+            size_t i = j + 2;
             for (; i + kRows <= n_; i += kRows) {
-                Lanes sum[kRows];
-                for (size_t r = 0; r < kRows; ++r) sum[r] = row(i + r)[j];
-                products(row(j), i, 0, j, sum);
-                for (size_t r = 0; r < kRows; ++r) row(i + r)[j] = sum[r] * own;
+                Lanes sum[2 * kRows];
+                for (size_t r = 0; r < kRows; ++r) sum[r] = row(i + r)[j], sum[kRows + r] = row(i + r)[j + 1];
+                products(own, next, i, 0, j, sum);
+                for (size_t r = 0; r < kRows; ++r) {
+                    const Lanes first = row(i + r)[j] = sum[r] * own[j];
+                    row(i + r)[j + 1] = (sum[kRows + r] - first * next[j]) * next[j + 1];
+                }
             }
             for (; i < n_; ++i) {
-                Lanes sum = row(i)[j];
-                for (size_t k = 0; k < j; ++k) sum -= row(i)[k] * row(j)[k];
-                row(i)[j] = sum * own;
+                row(i)[j] = entry(i, j);
+                row(i)[j + 1] = entry(i, j + 1);
             }
         }
     }

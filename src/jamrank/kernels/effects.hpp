@@ -34,8 +34,29 @@ struct LapseSums {
     double *value, *on_own, *on_lapse;
 };
 
+// Votes by annotator and pair of items, sorted by annotator: how many for the first, and for the second.
+struct LapseCells {
+    const int64_t *annotator, *first, *second;
+    const double *won, *lost;
+    size_t count, annotators, items;
+};
+
+// Where cells are expanded: the scores that each annotator votes by and the logits of lapses; unless null, their
+// posterior covariances, by annotator: of the scores, of these with the logit, and of the logit.
+struct LapseCentre {
+    const double *scores, *log_odds, *covariance, *both, *variance;
+};
+
+// A normal likelihood for each annotator: precision and shift of the scores, precision between them and the logit, and
+// precision and shift of the logit.
+struct LapseExpansion {
+    double *precision, *shift, *slope, *information, *pull;
+};
+
 struct LapsePasses {
     void (*likelihood)(const LapseVotes&, size_t chains, const double* own, const double* lapse, const LapseSums&);
+    // With covariances slopes and curvatures are means over four points of each cell; without, those at the centre.
+    void (*expand)(const LapseCells&, const LapseCentre&, const LapseExpansion&);
 };
 
 extern const EffectPasses* active_effects;

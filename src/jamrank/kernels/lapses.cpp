@@ -1,6 +1,7 @@
 // Votes that follow the scores their annotator has in mind, unless they are lapses: likelihood and gradient in many
-// chains, one in each lane.
+// chains, one in each lane, and the normal likelihood near a centre.
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "effects.hpp"
@@ -97,10 +98,149 @@ void likelihood(const LapseVotes& votes, size_t chains, const double* own, const
     for (size_t begin = 0; begin < chains; begin += kLanes) some.run(begin, std::min(kLanes, chains - begin));
 }
 
+constexpr double kSquareRootOfTwo = 1.41421356237309504880;
+// Cells of one annotator that are computed side by side.
+constexpr size_t kCells = 128;
+
+// Cells, and the slopes and curvatures of their log-likelihoods in the margin and in the logit of lapses.
+class Cells {
+  public:
+    Cells(const LapseCells& all, const LapseCentre& centre, const LapseExpansion& out)
+        : all_(all), centre_(centre), out_(out), n_(all.items) {}
+
+    void run() {
+        for (size_t k = 0, at = 0; k < all_.annotators; ++k) {
+            clear(k);
+            while (at < all_.count && static_cast<size_t>(all_.annotator[at]) == k) {
+                size_t here = 0;
+                while (here < kCells && at + here < all_.count && static_cast<size_t>(all_.annotator[at + here]) == k) ++here;
+                load(k, at, here);
+                centre_.covariance ? over_spread(k, here) : at_centre(k, here);
+                store(k, at, here);
+                at += here;
+            }
+            mirror(out_.precision + k * n_ * n_);
+        }
+    }
+
+  private:
+    void clear(size_t k) {
+        std::fill_n(out_.precision + k * n_ * n_, n_ * n_, 0.0);
+        std::fill_n(out_.shift + k * n_, n_, 0.0);
+        std::fill_n(out_.slope + k * n_, n_, 0.0);
+        out_.information[k] = out_.pull[k] = 0.0;
+    }
+
+    void load(size_t k, size_t at, size_t here) {
+        const double *scores = centre_.scores + k * n_, *covariance = centre_.covariance, *both = nullptr;
+        if (covariance) covariance += k * n_ * n_, both = centre_.both + k * n_;
+        for (size_t c = 0; c < here; ++c) {
+            const size_t a = static_cast<size_t>(all_.first[at + c]), b = static_cast<size_t>(all_.second[at + c]);
+            margin_[c] = scores[a] - scores[b];
+            won_[c] = all_.won[at + c];
+            count_[c] = won_[c] + all_.lost[at + c];
+            if (!covariance) continue;
+            apart_[c] = covariance[a * n_ + a] + covariance[b * n_ + b] - 2.0 * covariance[a * n_ + b];
+            along_[c] = both[a] - both[b];
+        }
+        for (double* sum : {on_scores_, on_odds_, of_scores_, of_both_, of_odds_}) std::fill_n(sum, here, 0.0);
+    }
+
+    void at_centre(size_t k, size_t here) {
+        logistic(margin_, 0.0, margin_, here, better_);
+        std::fill_n(lapse_, here, centre_.log_odds[k]);
+        logistic(lapse_, 0.0, lapse_, here, lapse_);
+        add_point(here, 1.0);
+    }
+
+    // Points of equal weight with the means and covariances of margin and logit.
+    void over_spread(size_t k, size_t here) {
+        const double variance = centre_.variance[k];
+        for (size_t c = 0; c < here; ++c) {
+            apart_[c] = std::sqrt(std::max(apart_[c], 1e-12));
+            along_[c] /= apart_[c];
+            rest_[c] = std::sqrt(std::max(variance - along_[c] * along_[c], 0.0));
+            log_odds_[c] = centre_.log_odds[k];
+        }
+        for (const double by : {kSquareRootOfTwo, -kSquareRootOfTwo}) {
+            logistic(margin_, by, apart_, here, better_);
+            logistic(log_odds_, by, along_, here, lapse_);
+            add_point(here, 0.25);
+        }
+        logistic(margin_, 0.0, apart_, here, better_);
+        for (const double by : {kSquareRootOfTwo, -kSquareRootOfTwo}) {
+            logistic(log_odds_, by, rest_, here, lapse_);
+            add_point(here, 0.25);
+        }
+    }
+
+    static void logistic(const double* x, double by, const double* step, size_t here, double* to) {
+        for (size_t c = 0; c < here; ++c) {
+            const double at = x[c] + by * step[c], odds = exp_nonpositive(std::max(-std::fabs(at), -kLargestMargin));
+            to[c] = (at < 0.0 ? odds : 1.0) / (1.0 + odds);
+        }
+    }
+
+    void add_point(size_t here, double share) {
+        for (size_t c = 0; c < here; ++c) {
+            const double better = better_[c], kept = 1.0 - lapse_[c], toss = lapse_[c] * (0.5 - better);
+            const double proba = better + toss, by_odds = toss * kept, by_margin = kept * better * (1.0 - better);
+            const double weight = share / std::max(proba * (1.0 - proba), 1e-9), all = weight * count_[c];
+            const double residual = (won_[c] - count_[c] * proba) * weight;
+            on_scores_[c] += residual * by_margin;
+            on_odds_[c] += residual * by_odds;
+            of_scores_[c] += all * by_margin * by_margin;
+            of_both_[c] += all * by_margin * by_odds;
+            of_odds_[c] += all * by_odds * by_odds;
+        }
+    }
+
+    void store(size_t k, size_t at, size_t here) {
+        double *precision = out_.precision + k * n_ * n_, *shift = out_.shift + k * n_, *slope = out_.slope + k * n_;
+        double information = 0.0, pull = 0.0;
+        const double log_odds = centre_.log_odds[k];
+        for (size_t c = 0; c < here; ++c) {
+            const size_t a = static_cast<size_t>(all_.first[at + c]), b = static_cast<size_t>(all_.second[at + c]);
+            const double moved = on_scores_[c] + of_scores_[c] * margin_[c] + of_both_[c] * log_odds;
+            precision[a * n_ + b] -= of_scores_[c];
+            shift[a] += moved;
+            shift[b] -= moved;
+            slope[a] += of_both_[c];
+            slope[b] -= of_both_[c];
+            information += of_odds_[c];
+            pull += on_odds_[c] + of_odds_[c] * log_odds + of_both_[c] * margin_[c];
+        }
+        out_.information[k] += information;
+        out_.pull[k] += pull;
+    }
+
+    // Entries of pairs in either order are the same, and rows add up to 0.
+    void mirror(double* precision) const {
+        for (size_t i = 0; i < n_; ++i)
+            for (size_t j = 0; j < i; ++j)
+                precision[i * n_ + j] = precision[j * n_ + i] = precision[i * n_ + j] + precision[j * n_ + i];
+        for (size_t i = 0; i < n_; ++i) {
+            double sum = 0.0;
+            for (size_t j = 0; j < n_; ++j) sum += precision[i * n_ + j];
+            precision[i * n_ + i] -= sum;
+        }
+    }
+
+    const LapseCells& all_;
+    const LapseCentre& centre_;
+    const LapseExpansion& out_;
+    size_t n_;
+    double margin_[kCells], won_[kCells], count_[kCells], apart_[kCells], along_[kCells], rest_[kCells], log_odds_[kCells];
+    double better_[kCells], lapse_[kCells];
+    double on_scores_[kCells], on_odds_[kCells], of_scores_[kCells], of_both_[kCells], of_odds_[kCells];
+};
+
+void expand(const LapseCells& cells, const LapseCentre& centre, const LapseExpansion& out) { Cells(cells, centre, out).run(); }
+
 }  // namespace
 
 extern const LapsePasses lapse_passes;
-const LapsePasses lapse_passes = {likelihood};
+const LapsePasses lapse_passes = {likelihood, expand};
 
 }  // namespace JAMRANK_ISA
 }  // namespace jamrank

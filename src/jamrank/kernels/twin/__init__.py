@@ -4,7 +4,7 @@ Each function has the signature of its namesake in the C++ source and writes int
 """
 
 from jamrank.kernels.twin.checks import any_equal, copy_bounded, extremes, in_order
-from jamrank.kernels.twin.effects import absorb_effects, draw_effects, lapse_likelihood
+from jamrank.kernels.twin.effects import absorb_effects, draw_effects, expand_cells, lapse_likelihood
 from jamrank.kernels.twin.encoding import (
     code_ids,
     code_rows,
@@ -66,6 +66,7 @@ __all__ = [
     "count_spelled",
     "direct",
     "draw_effects",
+    "expand_cells",
     "expectation",
     "expectation_lists",
     "expectation_votes",

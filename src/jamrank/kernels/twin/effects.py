@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import expit
 
 from jamrank.typing import FloatArray, IntArray
 
@@ -76,3 +77,63 @@ def lapse_likelihood(
         on_own[:] = add_up(on_margin, annotator * items + winner, cells)
         on_own -= add_up(on_margin, annotator * items + loser, cells)
         on_lapse[:] = add_up(weight * (0.5 - better) / says, annotator, annotators)
+
+
+def expand_cells(
+    annotator: IntArray,
+    first: IntArray,
+    second: IntArray,
+    won: FloatArray,
+    lost: FloatArray,
+    scores: FloatArray,
+    log_odds: FloatArray,
+    covariance: FloatArray,
+    both: FloatArray,
+    variance: FloatArray,
+    precision: FloatArray,
+    shift: FloatArray,
+    slope: FloatArray,
+    information: FloatArray,
+    pull: FloatArray,
+    items: int,
+) -> None:
+    """Write normal likelihoods of votes by annotator and pair; see ``LapseCells`` and what follows in effects.hpp."""
+    k, n, count = len(log_odds), items, won + lost
+    upper, lower = annotator * n + first, annotator * n + second
+    margin, odds = scores[upper] - scores[lower], log_odds[annotator]
+    points = [(np.zeros_like(margin), np.zeros_like(margin))]
+    if len(covariance):
+        spread = covariance.reshape(k, n, n)
+        own = np.diagonal(spread, axis1=1, axis2=2).ravel()
+        sd = np.sqrt(np.maximum(own[upper] + own[lower] - 2 * spread[annotator, first, second], 1e-12))
+        along = (both[upper] - both[lower]) / sd
+        rest = np.sqrt(np.maximum(variance[annotator] - along**2, 0.0))
+        root = np.sqrt(2.0)
+        points = [
+            (by * root * x, by * root * y) for x, y in ((sd, along), (points[0][0], rest)) for by in (1.0, -1.0)
+        ]
+    on_scores, on_odds, of_scores, of_both, of_odds = np.zeros((5, len(won)))
+    for apart, more in points:
+        better, lapse = expit(margin + apart), expit(odds + more)
+        toss, by_margin = lapse * (0.5 - better), (1 - lapse) * better * (1 - better)
+        proba, by_odds = better + toss, toss * (1 - lapse)
+        weight = 1.0 / (len(points) * np.maximum(proba * (1 - proba), 1e-9))
+        residual, weight = (won - count * proba) * weight, weight * count
+        on_scores += residual * by_margin
+        on_odds += residual * by_odds
+        of_scores += weight * by_margin**2
+        of_both += weight * by_margin * by_odds
+        of_odds += weight * by_odds**2
+
+    def by_item(values: FloatArray) -> FloatArray:
+        return np.bincount(upper, values, k * n) - np.bincount(lower, values, k * n).astype(np.float64)
+
+    found = -np.bincount(upper * n + second, of_scores, k * n * n).reshape(k, n, n)
+    found = found + found.transpose(0, 2, 1)
+    at = np.arange(n)
+    found[:, at, at] = -found.sum(axis=2)
+    precision[:] = found.ravel()
+    shift[:] = by_item(on_scores + of_scores * margin + of_both * odds)
+    slope[:] = by_item(of_both)
+    information[:] = np.bincount(annotator, of_odds, k)
+    pull[:] = np.bincount(annotator, on_odds + of_odds * odds + of_both * margin, k)
