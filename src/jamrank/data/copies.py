@@ -15,7 +15,7 @@ from jamrank.errors import CopiesWarning, warn
 from jamrank.kernels import default_threads, kernels
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-# Identical votes are no accident where they are less likely than the first for independent annotators as skilled as is
+# Identical votes are no accident where they are less likely than the first for independent annotators as skilled as
 # estimated, and together with an estimate that misleads less likely than the second.
 _ACCIDENT, _MISLED = 1e-6, 1e-3
 # Fewer pairs may be decided alike by accident: 20 tosses of a coin.
@@ -58,8 +58,9 @@ def find_copies(votes: Comparisons) -> IntArray:
     ``p^c + (1 - p)^c`` of the pairs; the probability that they agree on all is at most that share to the power of the
     number of pairs, whatever the pairs. The square of the skill ``2 p - 1`` follows from the first one's agreement
     with others. It may be larger than estimated, even 1: for every value the probability of equality is multiplied by
-    that of so low an estimate, and the largest product must be under one in a thousand. Where there are not two others to compare with, nobody
-    is called a copy. Several votes on a pair count as one of first, second or both; see `_chance_by_agreement`.
+    that of so low an estimate, and the largest product must be under one in a thousand. Without two others to compare
+    with, nobody is called a copy. Several votes on a pair count as one of first, second or both; see
+    `_chance_by_agreement`.
 
     Votes that contradict each other tell as well: of the three votes of a cycle, at least one is against the order of
     the items, and an independent annotator repeats it with a probability of at most one half. Cycles count where

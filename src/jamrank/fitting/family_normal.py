@@ -239,7 +239,9 @@ def settle(
         share = max(0.5 * share, _SMALLEST_SHARE) if back else min(1.5 * share, 1.0)
         last, moved = step, np.clip(share * step, -_LARGEST, _LARGEST)
         fit = replace(fit, scores=fit.scores + moved[:, :-1], log_odds=fit.log_odds + moved[:, -1])
-        if np.sqrt((step**2).mean(axis=1).max(initial=0.0)) < (_ROUGHLY if mode else settled) and (fit.spread or not smooth):
+        if np.sqrt((step**2).mean(axis=1).max(initial=0.0)) < (_ROUGHLY if mode else settled) and (
+            fit.spread or not smooth
+        ):
             break
         if smooth:
             fit = replace(fit, spread=_spread(found, given, fit, precision))
