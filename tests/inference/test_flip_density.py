@@ -27,10 +27,20 @@ def usual(target: Posterior, x: np.ndarray) -> tuple[float, np.ndarray]:
     return found
 
 
+def weighted(seed: int) -> jr.Comparisons:
+    """Return random votes of which some have a weight."""
+    rng = np.random.default_rng(seed)
+    left, apart, annotator, outcome = (rng.integers(0, most, 400) for most in (12, 11, 5, 2))
+    right, weight = (left + 1 + apart) % 12, rng.choice([1.0, 1.7], 400)
+    return jr.Comparisons.from_arrays(left, right, annotator, outcome, weight=weight)
+
+
 DRAWN = {
     "patterns": (jr.simulate(30, 4, 900, random_state=1).votes, "pair", Patterns),
     "all pairs": (jr.simulate(9, 3, 400, random_state=2).votes, "pair", Patterns),
     "lists": (jr.simulate(100, 500, 10_000, random_state=3).votes, "pair", RaggedVotes),
+    "weighted lists": (weighted(5), "pair", Patterns),
+    "weighted votes": (weighted(6), "vote", Patterns),
     "single votes": (jr.simulate(20, 6, 500, random_state=4).votes, "vote", Patterns),
 }
 
