@@ -98,7 +98,11 @@ class Expansion:
     ) -> tuple[FloatArray, FloatArray]:
         """Return mean and precision of the logits of lapses given scores."""
         total = self.information + 1 / lapse_sd**2
-        pull = self.pull - np.einsum("kn,...kn->...k", self.slope, scores) + np.asarray(lapse_mean)[..., None] / lapse_sd**2
+        pull = (
+            self.pull
+            - np.einsum("kn,...kn->...k", self.slope, scores)
+            + np.asarray(lapse_mean)[..., None] / lapse_sd**2
+        )
         return np.asarray(pull / total), total
 
 

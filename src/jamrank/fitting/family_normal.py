@@ -54,8 +54,8 @@ _LARGEST = 2.0
 _SMALLEST_SHARE = 0.2
 # How far back a step goes after one that was too large, as a share of it.
 _FAR_BACK = 0.3
-# Clusters that are weighed, of all that are tried.
-_MOST_WEIGHED = 2
+# Clusters that are tried with smaller own effects, and those that are weighed.
+_MOST_TRIED, _MOST_WEIGHED = 6, 2
 # With so many votes for each unknown score the mode is where the mean is.
 _MANY_EACH = 2_000
 # Explanations and deviations with a smaller share are not drawn from.
@@ -136,13 +136,14 @@ class Conditional:
     ) -> FloatArray:
         """Draw the scores that annotators vote by about those of their families, and last of those without one."""
         family, shift = self.explanation.family, (root @ self.said.shift)[:, None]
-        drawn = rng.standard_normal((len(family), *tastes.shape[1:]))
+        # Single precision is enough for draws.
+        drawn = rng.standard_normal((len(family), *tastes.shape[1:]), dtype=np.float32)
         drawn += shift[..., 1] + away[:, None] * (0.5 * (shift[..., 2] - shift[..., 0]))
-        turned = root.transpose(0, 2, 1) / self.own_sd**2
+        turned, given = (root.transpose(0, 2, 1) / self.own_sd**2).astype(np.float32), tastes.astype(np.float32)
         for g in np.unique(family):
             inside = np.flatnonzero(family == g)
-            drawn[inside] += np.matmul(tastes[g], turned[inside])
-        return np.asarray(np.matmul(drawn, root))
+            drawn[inside] += np.matmul(given[g], turned[inside])
+        return np.matmul(drawn, root.astype(np.float32)).astype(np.float64)
 
     def covariance(self, of_mean: float) -> FloatArray:
         """Return the covariance of the scores each annotator votes by; given the variance of the mean of lapses."""
@@ -239,7 +240,8 @@ def settle(
         share = max(0.5 * share, _SMALLEST_SHARE) if back else min(1.5 * share, 1.0)
         last, moved = step, np.clip(share * step, -_LARGEST, _LARGEST)
         fit = replace(fit, scores=fit.scores + moved[:, :-1], log_odds=fit.log_odds + moved[:, -1])
-        if np.sqrt((step**2).mean(axis=1).max(initial=0.0)) < (_ROUGHLY if mode else settled) and (fit.spread or not smooth):
+        size = np.sqrt((step**2).mean(axis=1).max(initial=0.0))
+        if size < (_ROUGHLY if mode else settled) and (fit.spread or not smooth):
             break
         if smooth:
             fit = replace(fit, spread=_spread(found, given, fit, precision))
@@ -346,8 +348,10 @@ def _from_clusters(found: Expansion, fit: Fit) -> Fit:
     chosen = (-np.inf, fit.best.explanation, fit.sds.own)
     for at in np.flatnonzero(fit.sds.own >= _OWN_SDS)[::-_COARSE]:
         below = found.below(fit.lapse_mean, fit.sds.lapse, float(_OWN_SDS[at]))[1]
-        likeliest = np.argsort(-roughly(below, tried, fit.best.sds[1]), kind="stable")[:_MOST_WEIGHED]
-        for one in [fit.best.explanation, *(tried[i] for i in likeliest)]:
+        # Those that are unlikely with the first own effects are with smaller ones.
+        likeliest = np.argsort(-roughly(below, tried, fit.best.sds[1]), kind="stable")[:_MOST_TRIED]
+        tried = [tried[i] for i in likeliest]
+        for one in [fit.best.explanation, *tried[:_MOST_WEIGHED]]:
             total = weigh(below, one).total + float(_LOG_OWN[at])
             chosen = max(chosen, (total, one, float(_OWN_SDS[at])), key=lambda tried: tried[0])
     return replace(fit, best=replace(fit.best, explanation=chosen[1]), sds=replace(fit.sds, own=chosen[2]))
