@@ -129,7 +129,8 @@ class Conditional:
             effects = _draw(self.sums.precision, shift, self.family_sd, rng).transpose(1, 0, 2)
             tastes = np.concatenate([tastes + effects, tastes])
         own = tastes[family] if root is None else self._draw_own(tastes, away, root, rng)
-        return scores[:, 0], own * self.explanation.sign[:, None, None]
+        own *= self.explanation.sign.astype(own.dtype)[:, None, None]
+        return scores[:, 0], own
 
     def _draw_own(
         self, tastes: FloatArray, away: FloatArray, root: FloatArray, rng: np.random.Generator
@@ -143,7 +144,7 @@ class Conditional:
         for g in np.unique(family):
             inside = np.flatnonzero(family == g)
             drawn[inside] += np.matmul(given[g], turned[inside])
-        return np.matmul(drawn, root.astype(np.float32)).astype(np.float64)
+        return np.asarray(np.matmul(drawn, root.astype(np.float32)))
 
     def covariance(self, of_mean: float) -> FloatArray:
         """Return the covariance of the scores each annotator votes by; given the variance of the mean of lapses."""
@@ -431,11 +432,12 @@ def _draws(found: Expansion, fit: Fit, n_draws: int, fixed: bool, rng: np.random
     # Systematic: as many draws of each part as its weight, but for rounding.
     cumulated = np.cumsum(weight) / weight.sum()
     chosen = np.searchsorted(cumulated, (np.arange(n_draws) + rng.random()) / n_draws).clip(max=len(weight) - 1)
-    scores, own, flip = np.empty((n_draws, n)), np.empty((k, n_draws, n)), np.empty((n_draws, k))
+    mixed = rng.permutation(n_draws)
+    scores, own, flip = np.empty((n_draws, n)), np.empty((k, n_draws, n), np.float32), np.empty((n_draws, k))
     family, drawn_sds = np.empty((n_draws, k), dtype=np.int64), np.empty((n_draws, 3))
     size, roots = len(FAMILY_SDS) * len(SCORE_SDS), dict[Sds, FloatArray]()
     for at in np.unique(chosen):
-        rows = np.flatnonzero(chosen == at)
+        rows = mixed[chosen == at]
         one, sds = parts[at // size]
         f, s = divmod(at % size, len(SCORE_SDS))
         said, below = likely[sds].said, likely[sds].below
@@ -447,10 +449,10 @@ def _draws(found: Expansion, fit: Fit, n_draws: int, fixed: bool, rng: np.random
         scores[rows], voted = given.draw(mean - below.lapse_mean, rng, roots.get(sds))
         log_odds, precision = found.log_odds(voted.transpose(1, 0, 2), mean, sds.lapse)
         rate = 0.5 * expit(log_odds + rng.standard_normal(log_odds.shape) / np.sqrt(precision))
-        own[:, rows], flip[rows] = voted * sign[:, None, None], np.where(sign < 0, 1 - rate, rate)
+        voted *= sign.astype(voted.dtype)[:, None, None]
+        own[:, rows], flip[rows] = voted, np.where(sign < 0, 1 - rate, rate)
         family[rows], drawn_sds[rows] = one.explanation.family, (score_sd, family_sd, sds.own)
     level = scores.mean(axis=1, keepdims=True)
-    mixed = rng.permutation(n_draws)
-    scores, own = (scores - level)[mixed], own[:, mixed]
-    own -= level[mixed]
-    return FamilyDraws(scores, own.transpose(1, 0, 2), flip[mixed], family[mixed], drawn_sds[mixed])
+    scores -= level
+    own -= level.astype(np.float32)
+    return FamilyDraws(scores, own.transpose(1, 0, 2), flip, family, drawn_sds)
