@@ -48,7 +48,7 @@ _STEPS = (-1, 0), (1, 0), (0, -1), (0, 1)
 _ROUNDS, _FIRST_PASSES, _PASSES = 4, 10, 30
 # Scores of annotators in the first rounds: wide, so that families are not taken for errors.
 _FIRST_OWN_SD, _FIRST_LAPSE_SD = 0.6, 0.8
-_SETTLED, _ROUGHLY = 5e-3, 3e-2  # Of an annotator's steps, root mean square.
+_SETTLED, _ROUGHLY, _NEAR = 5e-3, 3e-2, 1e-1  # Of an annotator's steps, root mean square.
 # Largest step of a score and of the logit of a lapse.
 _LARGEST = 2.0
 _SMALLEST_SHARE = 0.2
@@ -93,7 +93,7 @@ class Conditional:
         cls, said: Normal, below: Below, explanation: Explanation, family_sd: float, score_sd: float, own_sd: float
     ) -> Conditional:
         """Pass likelihoods up the tree."""
-        sums, sign = explanation.gather(below.likelihood), explanation.sign[:, None]
+        sums, sign = below.gathered(explanation), explanation.sign[:, None]
         top, sums = sums[-1:], sums[:-1]
         up = absorb_columns(sums, np.asarray(family_sd)) if explanation.n_families else sums
         top = top + up.sum(axis=0)
@@ -242,7 +242,7 @@ def settle(
         last, moved = step, np.clip(share * step, -_LARGEST, _LARGEST)
         fit = replace(fit, scores=fit.scores + moved[:, :-1], log_odds=fit.log_odds + moved[:, -1])
         size = np.sqrt((step**2).mean(axis=1).max(initial=0.0))
-        if size < (_ROUGHLY if mode else settled) and (fit.spread or not smooth):
+        if size < settled and (fit.spread or not smooth):
             break
         if smooth:
             fit = replace(fit, spread=_spread(found, given, fit, precision))
@@ -265,7 +265,7 @@ def fit_families(votes: FamilyVotes, families: IntArray | None, n_draws: int, ra
     families: The family of each annotator where it is known.
     """
     cells = Cells.of(votes)
-    fit, found = settle(cells, _start(cells, families), passes=_FIRST_PASSES, mode=True)
+    fit, found = settle(cells, _start(cells, families), passes=_FIRST_PASSES, mode=True, settled=_NEAR)
     kept = False
     for done in range(_ROUNDS):
         before = fit
@@ -301,7 +301,7 @@ def _start(cells: Cells, families: IntArray | None) -> Fit:
 
     alone = Explanation(np.full(1, ALONE), np.ones(1))
     common = about(np.zeros((1, n)), np.full(1, LAPSE_MEAN), alone, 0.0)
-    common, _ = settle(cells.together(sign), common, mode=True)
+    common, _ = settle(cells.together(sign), common, mode=True, settled=_ROUGHLY)
     start = Explanation.of(np.full(k, ALONE) if families is None else families, sign)
     scores, log_odds = sign[:, None] * common.scores, np.repeat(common.log_odds, k)
     return about(scores, log_odds, start, _FIRST_OWN_SD if k > 1 else 0.0)
@@ -346,15 +346,20 @@ def _from_clusters(found: Expansion, fit: Fit) -> Fit:
     tried = clustered(fit.scores * sign[:, None] - given.mean(0.0)[0], sign)
     if not tried:
         return fit
-    chosen = (-np.inf, fit.best.explanation, fit.sds.own)
-    for at in np.flatnonzero(fit.sds.own >= _OWN_SDS)[::-_COARSE]:
+    places = np.flatnonzero(fit.sds.own >= _OWN_SDS)[::-_COARSE]
+    chosen = (fit.best.total + float(_LOG_OWN[places[0]]), fit.best.explanation, fit.sds.own)
+    last = -np.inf
+    for at in places:
         below = found.below(fit.lapse_mean, fit.sds.lapse, float(_OWN_SDS[at]))[1]
         # Those that are unlikely with the first own effects are with smaller ones.
         likeliest = np.argsort(-roughly(below, tried, fit.best.sds[1]), kind="stable")[:_MOST_TRIED]
         tried = [tried[i] for i in likeliest]
-        for one in [fit.best.explanation, *tried[:_MOST_WEIGHED]]:
-            total = weigh(below, one).total + float(_LOG_OWN[at])
-            chosen = max(chosen, (total, one, float(_OWN_SDS[at])), key=lambda tried: tried[0])
+        totals = [weigh(below, one).total + float(_LOG_OWN[at]) for one in tried[:_MOST_WEIGHED]]
+        best = int(np.argmax(totals))
+        if totals[best] <= last:
+            break
+        last = totals[best]
+        chosen = max(chosen, (last, tried[best], float(_OWN_SDS[at])), key=lambda each: each[0])
     return replace(fit, best=replace(fit.best, explanation=chosen[1]), sds=replace(fit.sds, own=chosen[2]))
 
 

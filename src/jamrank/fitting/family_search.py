@@ -141,10 +141,21 @@ class Below:
         """The likelihoods given this mean."""
         return Normal(self.likelihood.precision, self.likelihood.shift[..., 1], self.likelihood.log_factor[..., 1])
 
+    def gathered(self, explanation: Explanation) -> Normal:
+        """Return what ``explanation.gather`` does, which is kept for the last one."""
+        if explanation.key not in self._gathered:
+            self._gathered.clear()
+            self._gathered[explanation.key] = explanation.gather(self.likelihood)
+        return self._gathered[explanation.key]
+
+    @cached_property
+    def _gathered(self) -> dict[bytes, Normal]:
+        return {}
+
 
 def weigh(below: Below, explanation: Explanation) -> Weighed:
     """Return the log posterior of an explanation."""
-    sums = explanation.gather(below.likelihood)
+    sums = below.gathered(explanation)
     top = sums[-1:]
     if explanation.n_families:
         top = absorb_columns(sums[:-1], FAMILY_SDS[None]).sum(axis=0) + top
