@@ -47,7 +47,7 @@ _STEPS = (-1, 0), (1, 0), (0, -1), (0, 1)
 
 _ROUNDS, _FIRST_PASSES, _PASSES = 4, 10, 30
 # Scores of annotators in the first rounds: wide, so that families are not taken for errors.
-_FIRST_OWN_SD, _FIRST_LAPSE_SD = 0.6, 0.8
+_FIRST_OWN_SD, _FIRST_LAPSE_SD = float(_OWN_SDS[20]), 0.8
 _SETTLED, _ROUGHLY, _NEAR = 5e-3, 3e-2, 1e-1  # Of an annotator's steps, root mean square.
 # Largest step of a score and of the logit of a lapse.
 _LARGEST = 2.0
@@ -279,7 +279,7 @@ def fit_families(votes: FamilyVotes, families: IntArray | None, n_draws: int, ra
         if same and done > 1:
             break
         fit, found = settle(cells, fit, found, settled=_ROUGHLY if not done else _SETTLED)
-        if same:
+        if same and done:
             break
     return _draws(found, fit, n_draws, families is not None, np.random.default_rng(random_state))
 
@@ -335,7 +335,9 @@ def _explain(found: Expansion, fit: Fit, fixed: bool, first: bool) -> Fit:
     else:
         best, near = climb(below, before)
     fit = replace(fit, best=best, near=near)
-    return fit if best.explanation.key == before.explanation.key and not first else _with_sds(found, fit)
+    if first:
+        return _with_sds(found, fit, (0, 1))
+    return fit if best.explanation.key == before.explanation.key else _with_sds(found, fit)
 
 
 def _from_clusters(found: Expansion, fit: Fit) -> Fit:
@@ -368,26 +370,27 @@ def _with_sds(found: Expansion, fit: Fit, *steps: tuple[int, int]) -> Fit:
 
     steps: Which of the two to change, and by how much.
     """
-    explanation = fit.best.explanation
+    seen: dict[tuple[int, int], tuple[float, Weighed]] = {}
 
-    def total(i: int, j: int) -> float:
-        below = found.below(fit.lapse_mean, float(LAPSE_SDS[j]), float(_OWN_SDS[i]))[1]
-        return weigh(below, explanation).total + float(_LOG_OWN[i])
+    def total(at: tuple[int, int]) -> float:
+        if at not in seen:
+            below = found.below(fit.lapse_mean, float(LAPSE_SDS[at[1]]), float(_OWN_SDS[at[0]]))[1]
+            weighed = weigh(below, fit.best.explanation)
+            seen[at] = weighed.total + float(_LOG_OWN[at[0]]), weighed
+        return seen[at][0]
 
     at = _nearest(fit.sds)
     # One annotator's own effects cannot be told from the scores.
     limits = len(_OWN_SDS) if len(found.pull) > 1 else 1, len(LAPSE_SDS)
-    best = total(*at)
     for which, size in steps or ((0, 1), (1, 1)):
         for by in (-size, size):
             while 0 <= at[which] + by < limits[which]:
                 to = (at[0] + by, at[1]) if which == 0 else (at[0], at[1] + by)
-                value = total(*to)
-                if value <= best:
+                if total(to) <= total(at):
                     break
-                at, best = to, value
-    sds = Sds(float(_OWN_SDS[at[0]]), float(LAPSE_SDS[at[1]]))
-    return replace(fit, best=weigh(found.below(fit.lapse_mean, sds.lapse, sds.own)[1], explanation), sds=sds)
+                at = to
+    total(at)
+    return replace(fit, best=seen[at][1], sds=Sds(float(_OWN_SDS[at[0]]), float(LAPSE_SDS[at[1]])))
 
 
 def _nearest(sds: Sds) -> tuple[int, int]:
