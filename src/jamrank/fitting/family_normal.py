@@ -136,10 +136,12 @@ class Conditional:
         self, tastes: FloatArray, away: FloatArray, root: FloatArray, rng: np.random.Generator
     ) -> FloatArray:
         """Draw the scores that annotators vote by about those of their families, and last of those without one."""
-        family, shift = self.explanation.family, (root @ self.said.shift)[:, None]
+        family, away = self.explanation.family, away.astype(np.float32)[:, None]
+        shift = (root @ self.said.shift)[:, None].astype(np.float32)
         # Single precision is enough for draws.
         drawn = rng.standard_normal((len(family), *tastes.shape[1:]), dtype=np.float32)
-        drawn += shift[..., 1] + away[:, None] * (0.5 * (shift[..., 2] - shift[..., 0]))
+        drawn += shift[..., 1]
+        drawn += away * (np.float32(0.5) * (shift[..., 2] - shift[..., 0]))
         turned, given = (root.transpose(0, 2, 1) / self.own_sd**2).astype(np.float32), tastes.astype(np.float32)
         for g in np.unique(family):
             inside = np.flatnonzero(family == g)

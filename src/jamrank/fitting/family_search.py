@@ -34,7 +34,7 @@ _COARSE, _NEGLIGIBLE = 4, 12.0
 _MOST_CLUSTERS = 8
 _MOST_CLIMBS = 12
 # Annotators that are placed side by side: at least so many, and as many as have so many numbers.
-_FEWEST_TOGETHER, _MOST_TOGETHER = 4, 150_000
+_FEWEST_TOGETHER, _MOST_TOGETHER = 8, 50_000
 # Numbers of the explanations that are tried side by side.
 _MOST_TRIED = 1_000_000
 # Explanations that are less likely than the best by more than this are left out, and those beyond so many.

@@ -199,16 +199,24 @@ class Cells {
         double *precision = out_.precision + k * n_ * n_, *shift = out_.shift + k * n_, *slope = out_.slope + k * n_;
         double information = 0.0, pull = 0.0;
         const double log_odds = centre_.log_odds[k];
-        for (size_t c = 0; c < here; ++c) {
-            const size_t a = static_cast<size_t>(all_.first[at + c]), b = static_cast<size_t>(all_.second[at + c]);
-            const double moved = on_scores_[c] + of_scores_[c] * margin_[c] + of_both_[c] * log_odds;
-            precision[a * n_ + b] -= of_scores_[c];
-            shift[a] += moved;
-            shift[b] -= moved;
-            slope[a] += of_both_[c];
-            slope[b] -= of_both_[c];
-            information += of_odds_[c];
-            pull += on_odds_[c] + of_odds_[c] * log_odds + of_both_[c] * margin_[c];
+        for (size_t c = 0; c < here;) {
+            // Sums of the first item stay in registers.
+            const int64_t first = all_.first[at + c];
+            const size_t a = static_cast<size_t>(first);
+            double shift_of_first = 0.0, slope_of_first = 0.0;
+            for (; c < here && all_.first[at + c] == first; ++c) {
+                const size_t b = static_cast<size_t>(all_.second[at + c]);
+                const double moved = on_scores_[c] + of_scores_[c] * margin_[c] + of_both_[c] * log_odds;
+                precision[a * n_ + b] -= of_scores_[c];
+                shift_of_first += moved;
+                shift[b] -= moved;
+                slope_of_first += of_both_[c];
+                slope[b] -= of_both_[c];
+                information += of_odds_[c];
+                pull += on_odds_[c] + of_odds_[c] * log_odds + of_both_[c] * margin_[c];
+            }
+            shift[a] += shift_of_first;
+            slope[a] += slope_of_first;
         }
         out_.information[k] += information;
         out_.pull[k] += pull;
