@@ -188,7 +188,7 @@ def roughly(below: Below, tried: list[Explanation], score_sd: float) -> FloatArr
     n, most = below.given.shift.shape[-1], 1 + max(one.n_families for one in tried)
     size = max(_MOST_TRIED // (most * len(FAMILY_SDS) * n * n), 1)
     found = [_roughly(below.given, tried[i : i + size], score_sd) for i in range(0, len(tried), size)]
-    return np.concatenate(found) + np.array([one.log_prior for one in tried])
+    return np.asarray(np.concatenate(found) + np.array([one.log_prior for one in tried]))
 
 
 def _roughly(given: Normal, tried: list[Explanation], score_sd: float) -> FloatArray:

@@ -106,7 +106,7 @@ constexpr size_t kCells = 128;
 class Cells {
   public:
     Cells(const LapseCells& all, const LapseCentre& centre, const LapseExpansion& out)
-        : all_(all), centre_(centre), out_(out), n_(all.items) {}
+        : all_(all), centre_(centre), out_(out), n_(all.items), sums_(n_) {}
 
     void run() {
         for (size_t k = 0, at = 0; k < all_.annotators; ++k) {
@@ -222,22 +222,23 @@ class Cells {
         out_.pull[k] += pull;
     }
 
-    // Entries of pairs in either order are the same, and rows add up to 0.
-    void mirror(double* precision) const {
-        for (size_t i = 0; i < n_; ++i)
-            for (size_t j = 0; j < i; ++j)
-                precision[i * n_ + j] = precision[j * n_ + i] = precision[i * n_ + j] + precision[j * n_ + i];
+    // Entries of pairs in either order are the same, and rows, which are columns, too, add up to 0.
+    void mirror(double* precision) {
+        std::fill(sums_.begin(), sums_.end(), 0.0);
         for (size_t i = 0; i < n_; ++i) {
-            double sum = 0.0;
-            for (size_t j = 0; j < n_; ++j) sum += precision[i * n_ + j];
-            precision[i * n_ + i] -= sum;
+            double* row = precision + i * n_;
+            for (size_t j = 0; j < i; ++j) row[j] = precision[j * n_ + i] = row[j] + precision[j * n_ + i];
         }
+        for (size_t i = 0; i < n_; ++i)
+            for (size_t j = 0; j < n_; ++j) sums_[j] += precision[i * n_ + j];
+        for (size_t i = 0; i < n_; ++i) precision[i * n_ + i] -= sums_[i];
     }
 
     const LapseCells& all_;
     const LapseCentre& centre_;
     const LapseExpansion& out_;
     size_t n_;
+    std::vector<double> sums_;
     double margin_[kCells], won_[kCells], count_[kCells], apart_[kCells], along_[kCells], rest_[kCells], log_odds_[kCells];
     double better_[kCells], lapse_[kCells];
     double on_scores_[kCells], on_odds_[kCells], of_scores_[kCells], of_both_[kCells], of_odds_[kCells];
