@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +56,7 @@ class Conditional:
         return scores, own * self.explanation.sign[:, None]
 
     def draw(
-        self, away: FloatArray, rng: np.random.Generator, root: FloatArray | None = None
+        self, away: FloatArray, rng: np.random.Generator, root: Float32Array | None = None
     ) -> tuple[FloatArray, Float32Array]:
         """Draw scores, by draw, and those that each annotator votes by, by annotator and draw.
 
@@ -74,7 +75,7 @@ class Conditional:
         return scores[:, 0], own
 
     def _draw_own(
-        self, tastes: FloatArray, away: FloatArray, root: FloatArray, rng: np.random.Generator
+        self, tastes: FloatArray, away: FloatArray, root: Float32Array, rng: np.random.Generator
     ) -> Float32Array:
         """Draw the scores that annotators vote by about those of their families, and last of those without one."""
         family, further = self.explanation.family, away.astype(np.float32)[:, None]
@@ -83,11 +84,11 @@ class Conditional:
         drawn: Float32Array = rng.standard_normal((len(family), *tastes.shape[1:]), dtype=np.float32)
         drawn += shift[..., 1]
         drawn += further * (np.float32(0.5) * (shift[..., 2] - shift[..., 0]))
-        turned, given = (root.transpose(0, 2, 1) / self.own_sd**2).astype(np.float32), tastes.astype(np.float32)
+        turned, given = root.transpose(0, 2, 1) / np.float32(self.own_sd**2), tastes.astype(np.float32)
         for g in np.unique(family):
             inside = np.flatnonzero(family == g)
             drawn[inside] += np.matmul(given[g], turned[inside])
-        return np.asarray(np.matmul(drawn, root.astype(np.float32)))
+        return np.asarray(np.matmul(drawn, root))
 
     def covariance(self, of_mean: float) -> FloatArray:
         """Return the covariance of the scores each annotator votes by; given the variance of the mean of lapses."""
@@ -122,6 +123,7 @@ def _draw(precision: FloatArray, shift: FloatArray, sd: float, rng: np.random.Ge
     return np.asarray(found.transpose(2, 0, 1))
 
 
-def inverse_root(precision: FloatArray, sd: float) -> FloatArray:
+def inverse_root(precision: FloatArray, sd: float, dtype: Any = np.float64) -> Any:
     """Return the inverses of the lower Cholesky factors of precisions with normal effects."""
-    return np.asarray(np.linalg.inv(np.linalg.cholesky(precision + np.eye(precision.shape[-1]) / sd**2)))
+    root = np.linalg.cholesky(precision + np.eye(precision.shape[-1]) / sd**2)
+    return np.linalg.inv(root.astype(dtype, copy=False))

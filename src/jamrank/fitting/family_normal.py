@@ -32,7 +32,7 @@ from jamrank.fitting.family_search import (
 from jamrank.fitting.family_state import ALONE, FAMILY_SDS, LAPSE_MEAN, LAPSE_SDS
 from jamrank.fitting.family_votes import FamilyVotes
 from jamrank.linalg.normal_effects import Normal
-from jamrank.typing import FloatArray, IntArray
+from jamrank.typing import Float32Array, FloatArray, IntArray
 
 # Annotators times the cube of the items: up to the first sampling is fast, and beyond the second this is slow.
 MOST_SAMPLED, _MOST_WORK = 500_000, 1_000_000_000
@@ -330,7 +330,7 @@ def _draws(found: Expansion, fit: Fit, n_draws: int, fixed: bool, rng: np.random
     mixed = rng.permutation(n_draws)
     scores, own, flip = np.empty((n_draws, n)), np.empty((k, n_draws, n), np.float32), np.empty((n_draws, k))
     family, drawn_sds = np.empty((n_draws, k), dtype=np.int64), np.empty((n_draws, 3))
-    size, roots = len(FAMILY_SDS) * len(SCORE_SDS), dict[Sds, FloatArray]()
+    size, roots = len(FAMILY_SDS) * len(SCORE_SDS), dict[Sds, Float32Array]()
     for at in np.unique(chosen):
         rows = mixed[chosen == at]
         one, sds = parts[at // size]
@@ -340,7 +340,7 @@ def _draws(found: Expansion, fit: Fit, n_draws: int, fixed: bool, rng: np.random
         given = Conditional.of(said, below, one.explanation, family_sd, score_sd, sds.own)
         mean = one.lapse_mean[f, s] + rng.standard_normal(len(rows)) / np.sqrt(one.lapse_information[f, s])
         if sds.own > 0 and sds not in roots:
-            roots[sds] = inverse_root(said.precision, sds.own)
+            roots[sds] = inverse_root(said.precision, sds.own, np.float32)
         scores[rows], voted = given.draw(mean - below.lapse_mean, rng, roots.get(sds))
         log_odds, precision = found.log_odds(voted.transpose(1, 0, 2), mean, sds.lapse)
         rate = 0.5 * expit(log_odds + rng.standard_normal(log_odds.shape) / np.sqrt(precision))
