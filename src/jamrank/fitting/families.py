@@ -38,7 +38,7 @@ from jamrank.linalg.normal_effects import (
     evidence,
     evidence_columns,
 )
-from jamrank.typing import FloatArray, IntArray
+from jamrank.typing import Float32Array, FloatArray, IntArray
 
 # Chains that advance together: many short ones cost little more than few, and find explanations that differ.
 N_CHAINS = 16
@@ -73,7 +73,7 @@ class FamilyDraws:
     """
 
     scores: FloatArray
-    own: FloatArray
+    own: FloatArray | Float32Array
     flip: FloatArray
     family: IntArray
     sds: FloatArray

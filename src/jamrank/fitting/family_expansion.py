@@ -12,7 +12,7 @@ from jamrank.fitting.family_state import LAPSE_MEAN
 from jamrank.fitting.family_votes import FamilyVotes
 from jamrank.kernels import kernels
 from jamrank.linalg.normal_effects import Normal, absorb_columns
-from jamrank.typing import FloatArray, IntArray
+from jamrank.typing import Float32Array, FloatArray, IntArray
 
 # Likelihoods of one expansion that are kept: as many as a search returns to.
 _MOST_KNOWN = 6
@@ -68,8 +68,9 @@ class Expansion:
 
     def below(self, lapse_mean: float, lapse_sd: float, own_sd: float) -> tuple[Normal, Below]:
         """Integrate lapses out, and also own effects. The prior of the logits of lapses is normal."""
-        said, likelihood = self._known.pop((lapse_sd, own_sd), None) or self._below(lapse_sd, own_sd)
-        self._known[lapse_sd, own_sd] = said, likelihood
+        at = lapse_sd, own_sd
+        said, likelihood = self._known.pop(at) if at in self._known else self._below(lapse_sd, own_sd)
+        self._known[at] = said, likelihood
         if len(self._known) > _MOST_KNOWN:
             del self._known[next(iter(self._known))]
         away = lapse_mean - LAPSE_MEAN
@@ -94,7 +95,7 @@ class Expansion:
         return said, absorb_columns(said, np.asarray(own_sd)) if own_sd > 0 else said
 
     def log_odds(
-        self, scores: FloatArray, lapse_mean: FloatArray | float, lapse_sd: float
+        self, scores: FloatArray | Float32Array, lapse_mean: FloatArray | float, lapse_sd: float
     ) -> tuple[FloatArray, FloatArray]:
         """Return mean and precision of the logits of lapses given scores."""
         total = self.information + 1 / lapse_sd**2

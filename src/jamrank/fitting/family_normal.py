@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import expit
 
 from jamrank.fitting.families import FamilyDraws
+from jamrank.fitting.family_conditional import Conditional, inverse_root
 from jamrank.fitting.family_expansion import Cells, Expansion, Spread, expand
 from jamrank.fitting.family_search import (
     SCORE_SDS,
@@ -30,8 +31,8 @@ from jamrank.fitting.family_search import (
 )
 from jamrank.fitting.family_state import ALONE, FAMILY_SDS, LAPSE_MEAN, LAPSE_SDS
 from jamrank.fitting.family_votes import FamilyVotes
-from jamrank.linalg.normal_effects import Normal, absorb_columns
-from jamrank.typing import FloatArray, IntArray
+from jamrank.linalg.normal_effects import Normal
+from jamrank.typing import Float32Array, FloatArray, IntArray
 
 # Annotators times the cube of the items: up to the first sampling is fast, and beyond the second this is slow.
 MOST_SAMPLED, _MOST_WORK = 500_000, 1_000_000_000
@@ -47,15 +48,15 @@ _STEPS = (-1, 0), (1, 0), (0, -1), (0, 1)
 
 _ROUNDS, _FIRST_PASSES, _PASSES = 4, 10, 30
 # Scores of annotators in the first rounds: wide, so that families are not taken for errors.
-_FIRST_OWN_SD, _FIRST_LAPSE_SD = 0.6, 0.8
-_SETTLED, _ROUGHLY = 5e-3, 3e-2  # Of an annotator's steps, root mean square.
+_FIRST_OWN_SD, _FIRST_LAPSE_SD = float(_OWN_SDS[20]), 0.8
+_SETTLED, _ROUGHLY, _NEAR = 5e-3, 3e-2, 1e-1  # Of an annotator's steps, root mean square.
 # Largest step of a score and of the logit of a lapse.
 _LARGEST = 2.0
 _SMALLEST_SHARE = 0.2
 # How far back a step goes after one that was too large, as a share of it.
 _FAR_BACK = 0.3
-# Clusters that are weighed, of all that are tried.
-_MOST_WEIGHED = 2
+# Clusters that are tried with smaller own effects, and those that are weighed.
+_MOST_TRIED, _MOST_WEIGHED = 6, 2
 # With so many votes for each unknown score the mode is where the mean is.
 _MANY_EACH = 2_000
 # Explanations and deviations with a smaller share are not drawn from.
@@ -68,118 +69,6 @@ class Sds:
 
     own: float
     lapse: float
-
-
-@dataclass(frozen=True)
-class Conditional:
-    """The normal posterior of scores and effects given an explanation and all standard deviations.
-
-    said, below, sums, up, top: Likelihoods of annotators and families, each before and after their own effects are
-        integrated out, and of the common scores.
-    """
-
-    said: Normal
-    below: Normal
-    sums: Normal
-    up: Normal
-    top: Normal
-    explanation: Explanation
-    family_sd: float
-    score_sd: float
-    own_sd: float
-
-    @classmethod
-    def of(
-        cls, said: Normal, below: Below, explanation: Explanation, family_sd: float, score_sd: float, own_sd: float
-    ) -> Conditional:
-        """Pass likelihoods up the tree."""
-        sums, sign = explanation.gather(below.likelihood), explanation.sign[:, None]
-        top, sums = sums[-1:], sums[:-1]
-        up = absorb_columns(sums, np.asarray(family_sd)) if explanation.n_families else sums
-        top = top + up.sum(axis=0)
-        return cls(
-            said.signed(sign), below.likelihood.signed(sign), sums, up, top, explanation, family_sd, score_sd, own_sd
-        )
-
-    def mean(self, away: float) -> tuple[FloatArray, FloatArray]:
-        """Return the means of the scores, and of those that each annotator votes by; ``away`` as in ``draw``."""
-        far, family = np.array([away]), self.explanation.family
-        at_top = self.top.precision[0] + np.eye(self.top.precision.shape[-1]) / self.score_sd**2
-        scores = np.linalg.solve(at_top, _shift(self.top, far)[0, 0])
-        own = np.repeat(scores[None], len(family), axis=0)
-        for g in range(self.explanation.n_families):
-            own[family == g] += self.family_sd**2 * (_shift(self.up, far)[0, g] - self.up.precision[g] @ scores)
-        moved = (self.below.precision @ own[..., None])[..., 0]
-        own += self.own_sd**2 * (_shift(self.below, far)[0] - moved)
-        return scores, own * self.explanation.sign[:, None]
-
-    def draw(
-        self, away: FloatArray, rng: np.random.Generator, root: FloatArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Draw scores, by draw, and those that each annotator votes by, by annotator and draw.
-
-        away: How far the mean of the logits of lapses is from where the likelihoods are given, for each draw.
-        root: As :func:`_inverse_root` returns for own effects.
-        """
-        family = self.explanation.family
-        scores = _draw(self.top.precision, _shift(self.top, away), self.score_sd, rng)
-        tastes = scores.transpose(1, 0, 2)
-        if self.explanation.n_families:
-            shift = _shift(self.sums, away) - np.einsum("gij,dj->dgi", self.sums.precision, scores[:, 0])
-            effects = _draw(self.sums.precision, shift, self.family_sd, rng).transpose(1, 0, 2)
-            tastes = np.concatenate([tastes + effects, tastes])
-        own = tastes[family] if root is None else self._draw_own(tastes, away, root, rng)
-        return scores[:, 0], own * self.explanation.sign[:, None, None]
-
-    def _draw_own(
-        self, tastes: FloatArray, away: FloatArray, root: FloatArray, rng: np.random.Generator
-    ) -> FloatArray:
-        """Draw the scores that annotators vote by about those of their families, and last of those without one."""
-        family, shift = self.explanation.family, (root @ self.said.shift)[:, None]
-        drawn = rng.standard_normal((len(family), *tastes.shape[1:]))
-        drawn += shift[..., 1] + away[:, None] * (0.5 * (shift[..., 2] - shift[..., 0]))
-        turned = root.transpose(0, 2, 1) / self.own_sd**2
-        for g in np.unique(family):
-            inside = np.flatnonzero(family == g)
-            drawn[inside] += np.matmul(tastes[g], turned[inside])
-        return np.asarray(np.matmul(drawn, root))
-
-    def covariance(self, of_mean: float) -> FloatArray:
-        """Return the covariance of the scores each annotator votes by; given the variance of the mean of lapses."""
-        one, family = np.eye(self.top.precision.shape[-1]), self.explanation.family
-        common = np.linalg.inv(self.top.precision[0] + one / self.score_sd**2)
-        kept = one - self.family_sd**2 * self.up.precision
-        found = np.concatenate([self.family_sd**2 * kept + kept @ common @ kept, common[None]])
-        moved = self.mean(0.5)[1] - self.mean(-0.5)[1]
-        # Single precision is enough for points that are averaged over.
-        found, moved = found.astype(np.float32)[family], moved.astype(np.float32)
-        if self.own_sd > 0:
-            kept = -(self.own_sd**2) * self.below.precision.astype(np.float32)
-            kept += np.eye(kept.shape[-1], dtype=np.float32)
-            found = kept @ found @ kept
-            kept *= self.own_sd**2
-            found += kept
-        found += (of_mean * moved)[:, :, None] * moved[:, None, :]
-        return found.astype(np.float64)
-
-
-def _shift(likelihood: Normal, away: FloatArray) -> FloatArray:
-    """Return the shifts for each draw, which come first."""
-    shift = likelihood.shift
-    return np.asarray(shift[..., 1] + away[:, None, None] * (0.5 * (shift[..., 2] - shift[..., 0])))
-
-
-def _draw(precision: FloatArray, shift: FloatArray, sd: float, rng: np.random.Generator) -> FloatArray:
-    """Draw normal effects from stacked likelihoods: precisions (stack, n, n), shifts (draws, stack, n)."""
-    inverse = _inverse_root(precision, sd)
-    noise = rng.standard_normal(shift.shape).transpose(1, 2, 0)
-    found = np.matmul(inverse.transpose(0, 2, 1), np.matmul(inverse, shift.transpose(1, 2, 0)) + noise)
-    return np.asarray(found.transpose(2, 0, 1))
-
-
-def _inverse_root(precision: FloatArray, sd: float) -> FloatArray:
-    """Return the inverses of the lower Cholesky factors of precisions with normal effects."""
-    return np.asarray(np.linalg.inv(np.linalg.cholesky(precision + np.eye(precision.shape[-1]) / sd**2)))
 
 
 @dataclass(frozen=True)
@@ -239,9 +128,8 @@ def settle(
         share = max(0.5 * share, _SMALLEST_SHARE) if back else min(1.5 * share, 1.0)
         last, moved = step, np.clip(share * step, -_LARGEST, _LARGEST)
         fit = replace(fit, scores=fit.scores + moved[:, :-1], log_odds=fit.log_odds + moved[:, -1])
-        if np.sqrt((step**2).mean(axis=1).max(initial=0.0)) < (_ROUGHLY if mode else settled) and (
-            fit.spread or not smooth
-        ):
+        size = np.sqrt((step**2).mean(axis=1).max(initial=0.0))
+        if size < settled and (fit.spread or not smooth):
             break
         if smooth:
             fit = replace(fit, spread=_spread(found, given, fit, precision))
@@ -264,7 +152,7 @@ def fit_families(votes: FamilyVotes, families: IntArray | None, n_draws: int, ra
     families: The family of each annotator where it is known.
     """
     cells = Cells.of(votes)
-    fit, found = settle(cells, _start(cells, families), passes=_FIRST_PASSES, mode=True)
+    fit, found = settle(cells, _start(cells, families), passes=_FIRST_PASSES, mode=True, settled=_NEAR)
     kept = False
     for done in range(_ROUNDS):
         before = fit
@@ -278,7 +166,7 @@ def fit_families(votes: FamilyVotes, families: IntArray | None, n_draws: int, ra
         if same and done > 1:
             break
         fit, found = settle(cells, fit, found, settled=_ROUGHLY if not done else _SETTLED)
-        if same:
+        if same and done:
             break
     return _draws(found, fit, n_draws, families is not None, np.random.default_rng(random_state))
 
@@ -300,7 +188,7 @@ def _start(cells: Cells, families: IntArray | None) -> Fit:
 
     alone = Explanation(np.full(1, ALONE), np.ones(1))
     common = about(np.zeros((1, n)), np.full(1, LAPSE_MEAN), alone, 0.0)
-    common, _ = settle(cells.together(sign), common, mode=True)
+    common, _ = settle(cells.together(sign), common, mode=True, settled=_ROUGHLY)
     start = Explanation.of(np.full(k, ALONE) if families is None else families, sign)
     scores, log_odds = sign[:, None] * common.scores, np.repeat(common.log_odds, k)
     return about(scores, log_odds, start, _FIRST_OWN_SD if k > 1 else 0.0)
@@ -334,7 +222,9 @@ def _explain(found: Expansion, fit: Fit, fixed: bool, first: bool) -> Fit:
     else:
         best, near = climb(below, before)
     fit = replace(fit, best=best, near=near)
-    return fit if best.explanation.key == before.explanation.key and not first else _with_sds(found, fit)
+    if first:
+        return _with_sds(found, fit, (0, 1))
+    return fit if best.explanation.key == before.explanation.key else _with_sds(found, fit)
 
 
 def _from_clusters(found: Expansion, fit: Fit) -> Fit:
@@ -345,13 +235,20 @@ def _from_clusters(found: Expansion, fit: Fit) -> Fit:
     tried = clustered(fit.scores * sign[:, None] - given.mean(0.0)[0], sign)
     if not tried:
         return fit
-    chosen = (-np.inf, fit.best.explanation, fit.sds.own)
-    for at in np.flatnonzero(fit.sds.own >= _OWN_SDS)[::-_COARSE]:
+    places = np.flatnonzero(fit.sds.own >= _OWN_SDS)[::-_COARSE]
+    chosen = (fit.best.total + float(_LOG_OWN[places[0]]), fit.best.explanation, fit.sds.own)
+    last = -np.inf
+    for at in places:
         below = found.below(fit.lapse_mean, fit.sds.lapse, float(_OWN_SDS[at]))[1]
-        likeliest = np.argsort(-roughly(below, tried, fit.best.sds[1]), kind="stable")[:_MOST_WEIGHED]
-        for one in [fit.best.explanation, *(tried[i] for i in likeliest)]:
-            total = weigh(below, one).total + float(_LOG_OWN[at])
-            chosen = max(chosen, (total, one, float(_OWN_SDS[at])), key=lambda tried: tried[0])
+        # Those that are unlikely with the first own effects are with smaller ones.
+        likeliest = np.argsort(-roughly(below, tried, fit.best.sds[1]), kind="stable")[:_MOST_TRIED]
+        tried = [tried[i] for i in likeliest]
+        totals = [weigh(below, one).total + float(_LOG_OWN[at]) for one in tried[:_MOST_WEIGHED]]
+        best = int(np.argmax(totals))
+        if totals[best] <= last:
+            break
+        last = totals[best]
+        chosen = max(chosen, (last, tried[best], float(_OWN_SDS[at])), key=lambda each: each[0])
     return replace(fit, best=replace(fit.best, explanation=chosen[1]), sds=replace(fit.sds, own=chosen[2]))
 
 
@@ -360,26 +257,27 @@ def _with_sds(found: Expansion, fit: Fit, *steps: tuple[int, int]) -> Fit:
 
     steps: Which of the two to change, and by how much.
     """
-    explanation = fit.best.explanation
+    seen: dict[tuple[int, int], tuple[float, Weighed]] = {}
 
-    def total(i: int, j: int) -> float:
-        below = found.below(fit.lapse_mean, float(LAPSE_SDS[j]), float(_OWN_SDS[i]))[1]
-        return weigh(below, explanation).total + float(_LOG_OWN[i])
+    def total(at: tuple[int, int]) -> float:
+        if at not in seen:
+            below = found.below(fit.lapse_mean, float(LAPSE_SDS[at[1]]), float(_OWN_SDS[at[0]]))[1]
+            weighed = weigh(below, fit.best.explanation)
+            seen[at] = weighed.total + float(_LOG_OWN[at[0]]), weighed
+        return seen[at][0]
 
     at = _nearest(fit.sds)
     # One annotator's own effects cannot be told from the scores.
     limits = len(_OWN_SDS) if len(found.pull) > 1 else 1, len(LAPSE_SDS)
-    best = total(*at)
     for which, size in steps or ((0, 1), (1, 1)):
         for by in (-size, size):
             while 0 <= at[which] + by < limits[which]:
                 to = (at[0] + by, at[1]) if which == 0 else (at[0], at[1] + by)
-                value = total(*to)
-                if value <= best:
+                if total(to) <= total(at):
                     break
-                at, best = to, value
-    sds = Sds(float(_OWN_SDS[at[0]]), float(LAPSE_SDS[at[1]]))
-    return replace(fit, best=weigh(found.below(fit.lapse_mean, sds.lapse, sds.own)[1], explanation), sds=sds)
+                at = to
+    total(at)
+    return replace(fit, best=seen[at][1], sds=Sds(float(_OWN_SDS[at[0]]), float(LAPSE_SDS[at[1]])))
 
 
 def _nearest(sds: Sds) -> tuple[int, int]:
@@ -429,11 +327,12 @@ def _draws(found: Expansion, fit: Fit, n_draws: int, fixed: bool, rng: np.random
     # Systematic: as many draws of each part as its weight, but for rounding.
     cumulated = np.cumsum(weight) / weight.sum()
     chosen = np.searchsorted(cumulated, (np.arange(n_draws) + rng.random()) / n_draws).clip(max=len(weight) - 1)
-    scores, own, flip = np.empty((n_draws, n)), np.empty((k, n_draws, n)), np.empty((n_draws, k))
+    mixed = rng.permutation(n_draws)
+    scores, own, flip = np.empty((n_draws, n)), np.empty((k, n_draws, n), np.float32), np.empty((n_draws, k))
     family, drawn_sds = np.empty((n_draws, k), dtype=np.int64), np.empty((n_draws, 3))
-    size, roots = len(FAMILY_SDS) * len(SCORE_SDS), dict[Sds, FloatArray]()
+    size, roots = len(FAMILY_SDS) * len(SCORE_SDS), dict[Sds, Float32Array]()
     for at in np.unique(chosen):
-        rows = np.flatnonzero(chosen == at)
+        rows = mixed[chosen == at]
         one, sds = parts[at // size]
         f, s = divmod(at % size, len(SCORE_SDS))
         said, below = likely[sds].said, likely[sds].below
@@ -441,14 +340,14 @@ def _draws(found: Expansion, fit: Fit, n_draws: int, fixed: bool, rng: np.random
         given = Conditional.of(said, below, one.explanation, family_sd, score_sd, sds.own)
         mean = one.lapse_mean[f, s] + rng.standard_normal(len(rows)) / np.sqrt(one.lapse_information[f, s])
         if sds.own > 0 and sds not in roots:
-            roots[sds] = _inverse_root(said.precision, sds.own)
+            roots[sds] = inverse_root(said.precision, sds.own, np.float32)
         scores[rows], voted = given.draw(mean - below.lapse_mean, rng, roots.get(sds))
         log_odds, precision = found.log_odds(voted.transpose(1, 0, 2), mean, sds.lapse)
         rate = 0.5 * expit(log_odds + rng.standard_normal(log_odds.shape) / np.sqrt(precision))
-        own[:, rows], flip[rows] = voted * sign[:, None, None], np.where(sign < 0, 1 - rate, rate)
+        voted *= sign.astype(voted.dtype)[:, None, None]
+        own[:, rows], flip[rows] = voted, np.where(sign < 0, 1 - rate, rate)
         family[rows], drawn_sds[rows] = one.explanation.family, (score_sd, family_sd, sds.own)
     level = scores.mean(axis=1, keepdims=True)
-    mixed = rng.permutation(n_draws)
-    scores, own = (scores - level)[mixed], own[:, mixed]
-    own -= level[mixed]
-    return FamilyDraws(scores, own.transpose(1, 0, 2), flip[mixed], family[mixed], drawn_sds[mixed])
+    scores -= level
+    own -= level.astype(np.float32)
+    return FamilyDraws(scores, own.transpose(1, 0, 2), flip, family, drawn_sds)

@@ -33,7 +33,7 @@ _COARSE, _NEGLIGIBLE = 4, 12.0
 _MOST_CLUSTERS = 8
 _MOST_CLIMBS = 12
 # Annotators that are placed side by side: at least so many, and as many as have so many numbers.
-_FEWEST_TOGETHER, _MOST_TOGETHER = 4, 150_000
+_FEWEST_TOGETHER, _MOST_TOGETHER = 8, 50_000
 # Numbers of the explanations that are tried side by side.
 _MOST_TRIED = 1_000_000
 # Explanations that are less likely than the best by more than this are left out, and those beyond so many.
@@ -140,10 +140,21 @@ class Below:
         """The likelihoods given this mean."""
         return Normal(self.likelihood.precision, self.likelihood.shift[..., 1], self.likelihood.log_factor[..., 1])
 
+    def gathered(self, explanation: Explanation) -> Normal:
+        """Return what ``explanation.gather`` does, which is kept for the last one."""
+        if explanation.key not in self._gathered:
+            self._gathered.clear()
+            self._gathered[explanation.key] = explanation.gather(self.likelihood)
+        return self._gathered[explanation.key]
+
+    @cached_property
+    def _gathered(self) -> dict[bytes, Normal]:
+        return {}
+
 
 def weigh(below: Below, explanation: Explanation) -> Weighed:
     """Return the log posterior of an explanation."""
-    sums = explanation.gather(below.likelihood)
+    sums = below.gathered(explanation)
     top = sums[-1:]
     if explanation.n_families:
         top = absorb_columns(sums[:-1], FAMILY_SDS[None]).sum(axis=0) + top
@@ -176,7 +187,7 @@ def roughly(below: Below, tried: list[Explanation], score_sd: float) -> FloatArr
     n, most = below.given.shift.shape[-1], 1 + max(one.n_families for one in tried)
     size = max(_MOST_TRIED // (most * len(FAMILY_SDS) * n * n), 1)
     found = [_roughly(below.given, tried[i : i + size], score_sd) for i in range(0, len(tried), size)]
-    return np.concatenate(found) + np.array([one.log_prior for one in tried])
+    return np.asarray(np.concatenate(found) + np.array([one.log_prior for one in tried]))
 
 
 def _roughly(given: Normal, tried: list[Explanation], score_sd: float) -> FloatArray:

@@ -36,7 +36,8 @@ class FamilyVotes:
     @classmethod
     def of(cls, votes: Comparisons) -> FamilyVotes:
         """Count the votes."""
-        kept = (votes.vote_result != TIE) & (votes.vote_weight > 0)
+        decided = (votes.vote_result != TIE) & (votes.vote_weight > 0)
+        kept = slice(None) if decided.all() else decided
         pair, who = votes.vote_pair[kept], votes.vote_annotator[kept].astype(np.int64)
         first, second = votes.pair_first[pair].astype(np.int64), votes.pair_second[pair].astype(np.int64)
         won, n = votes.vote_result[kept] == FIRST, votes.n_items

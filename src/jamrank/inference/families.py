@@ -42,7 +42,7 @@ def summarise(draws: FamilyDraws, kept: IntArray, votes: FloatArray) -> dict[str
     family = _groups(both.mean(axis=0))
     several = np.flatnonzero(np.bincount(family) > 1)
     family = np.where(np.isin(family, several), np.searchsorted(several, family), ALONE)
-    tastes = [draws.own[:, group == g].mean(axis=1) for g in np.unique(group)]
+    tastes = [draws.own[:, group == g].mean(axis=1, dtype=np.float64) for g in np.unique(group)]
     tastes_of = np.full(n_annotators, ALONE, dtype=np.int64)
     tastes_of[kept] = group
 
@@ -58,8 +58,8 @@ def summarise(draws: FamilyDraws, kept: IntArray, votes: FloatArray) -> dict[str
     return {
         "score_draws": draws.scores,
         "flip_draws": rates,
-        "own_scores": wide(centred.mean(axis=0), 0.0),
-        "own_variance": wide(centred.var(axis=0), 0.0),
+        "own_scores": wide(centred.mean(axis=0, dtype=np.float64), 0.0),
+        "own_variance": wide(centred.var(axis=0, dtype=np.float64), 0.0),
         "same_taste": together,
         "in_family": wide(inside, 0.0),
         "family": wide(family.astype(np.float64), -1.0).astype(np.int64),

@@ -106,7 +106,7 @@ constexpr size_t kCells = 128;
 class Cells {
   public:
     Cells(const LapseCells& all, const LapseCentre& centre, const LapseExpansion& out)
-        : all_(all), centre_(centre), out_(out), n_(all.items) {}
+        : all_(all), centre_(centre), out_(out), n_(all.items), sums_(n_) {}
 
     void run() {
         for (size_t k = 0, at = 0; k < all_.annotators; ++k) {
@@ -199,37 +199,46 @@ class Cells {
         double *precision = out_.precision + k * n_ * n_, *shift = out_.shift + k * n_, *slope = out_.slope + k * n_;
         double information = 0.0, pull = 0.0;
         const double log_odds = centre_.log_odds[k];
-        for (size_t c = 0; c < here; ++c) {
-            const size_t a = static_cast<size_t>(all_.first[at + c]), b = static_cast<size_t>(all_.second[at + c]);
-            const double moved = on_scores_[c] + of_scores_[c] * margin_[c] + of_both_[c] * log_odds;
-            precision[a * n_ + b] -= of_scores_[c];
-            shift[a] += moved;
-            shift[b] -= moved;
-            slope[a] += of_both_[c];
-            slope[b] -= of_both_[c];
-            information += of_odds_[c];
-            pull += on_odds_[c] + of_odds_[c] * log_odds + of_both_[c] * margin_[c];
+        for (size_t c = 0; c < here;) {
+            // Sums of the first item stay in registers.
+            const int64_t first = all_.first[at + c];
+            const size_t a = static_cast<size_t>(first);
+            double shift_of_first = 0.0, slope_of_first = 0.0;
+            for (; c < here && all_.first[at + c] == first; ++c) {
+                const size_t b = static_cast<size_t>(all_.second[at + c]);
+                const double moved = on_scores_[c] + of_scores_[c] * margin_[c] + of_both_[c] * log_odds;
+                precision[a * n_ + b] -= of_scores_[c];
+                shift_of_first += moved;
+                shift[b] -= moved;
+                slope_of_first += of_both_[c];
+                slope[b] -= of_both_[c];
+                information += of_odds_[c];
+                pull += on_odds_[c] + of_odds_[c] * log_odds + of_both_[c] * margin_[c];
+            }
+            shift[a] += shift_of_first;
+            slope[a] += slope_of_first;
         }
         out_.information[k] += information;
         out_.pull[k] += pull;
     }
 
-    // Entries of pairs in either order are the same, and rows add up to 0.
-    void mirror(double* precision) const {
-        for (size_t i = 0; i < n_; ++i)
-            for (size_t j = 0; j < i; ++j)
-                precision[i * n_ + j] = precision[j * n_ + i] = precision[i * n_ + j] + precision[j * n_ + i];
+    // Entries of pairs in either order are the same, and rows, which are columns, too, add up to 0.
+    void mirror(double* precision) {
+        std::fill(sums_.begin(), sums_.end(), 0.0);
         for (size_t i = 0; i < n_; ++i) {
-            double sum = 0.0;
-            for (size_t j = 0; j < n_; ++j) sum += precision[i * n_ + j];
-            precision[i * n_ + i] -= sum;
+            double* row = precision + i * n_;
+            for (size_t j = 0; j < i; ++j) row[j] = precision[j * n_ + i] = row[j] + precision[j * n_ + i];
         }
+        for (size_t i = 0; i < n_; ++i)
+            for (size_t j = 0; j < n_; ++j) sums_[j] += precision[i * n_ + j];
+        for (size_t i = 0; i < n_; ++i) precision[i * n_ + i] -= sums_[i];
     }
 
     const LapseCells& all_;
     const LapseCentre& centre_;
     const LapseExpansion& out_;
     size_t n_;
+    std::vector<double> sums_;
     double margin_[kCells], won_[kCells], count_[kCells], apart_[kCells], along_[kCells], rest_[kCells], log_odds_[kCells];
     double better_[kCells], lapse_[kCells];
     double on_scores_[kCells], on_odds_[kCells], of_scores_[kCells], of_both_[kCells], of_odds_[kCells];

@@ -126,7 +126,7 @@ def expand_cells(
         of_odds += weight * by_odds**2
 
     def by_item(values: FloatArray) -> FloatArray:
-        return np.bincount(upper, values, k * n) - np.bincount(lower, values, k * n).astype(np.float64)
+        return np.asarray(np.bincount(upper, values, k * n) - np.bincount(lower, values, k * n), np.float64)
 
     found = -np.bincount(upper * n + second, of_scores, k * n * n).reshape(k, n, n)
     found = found + found.transpose(0, 2, 1)
