@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import jamrank as jr
+from jamrank.diagnostics import check
 from jamrank.inference import ResponseBias, evidence
 from jamrank.inference.verdicts import verdicts
 
@@ -88,6 +89,15 @@ def test_a_jury_in_a_matrix_is_judged_as_its_votes_one_by_one():
     np.testing.assert_allclose(a.result_.annotators.response_sums, b.result_.annotators.response_sums, atol=1e-9)
     assert a.annotators_["verdict"].to_list() == b.annotators_["verdict"].to_list()
     assert a.annotators_["verdict"][3] == "one-sided"
+
+
+def test_nobody_is_one_sided_where_every_pair_was_shown_in_one_order():
+    # Two judges prefer a, one prefers b, and a is always on the left.
+    votes = jr.Comparisons.from_arrays(["a"] * 120, ["b"] * 120, ["x", "y", "z"] * 40, [1.0, 1.0, 0.0] * 40)
+    for model in (jr.CrowdBT(), jr.JAM()):
+        assert not {"one-sided", "position-biased"} & set(model.fit(votes).annotators_["verdict"])
+    found = check(votes)
+    assert not [finding for finding in found.findings if "same side" in str(finding)]
 
 
 def test_surplus_must_be_sure_and_more_than_a_trifle():

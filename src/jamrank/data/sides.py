@@ -17,8 +17,10 @@ _OFTEN_REPEATED = 0.2
 _LEAST_UNEXPLAINED = 0.2
 
 
-def sides_identified(votes: Comparisons) -> bool:
+def sides_identified(votes: Comparisons, fixed: bool = False) -> bool:
     """Return whether sides are not confounded with items.
+
+    fixed: Whether sides of pairs that everybody saw in the same order are sides, unless items explain them.
 
     They are identified if the same two items were shown in both orders. If pairs are rarely repeated, they are
     identified unless a score for each item explains which item was on the left.
@@ -35,7 +37,7 @@ def sides_identified(votes: Comparisons) -> bool:
     both = 2 * float(np.minimum(turned, total - turned).sum())
     if both >= max(_FEWEST_BOTH_WAYS, _LEAST_BOTH_WAYS * float(total.sum())):
         return True
-    if float(total[total > 1].sum()) >= _OFTEN_REPEATED * float(total.sum()):
+    if not fixed and float(total[total > 1].sum()) >= _OFTEN_REPEATED * float(total.sum()):
         return False
     return _unexplained(first, second, shown, votes.n_items) >= _LEAST_UNEXPLAINED
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.data.comparisons import Comparisons
+from jamrank.data.sides import sides_identified
 from jamrank.diagnostics.consistency import SelfConsistency, self_consistency
 from jamrank.diagnostics.graph import components
 from jamrank.diagnostics.sides import Sides, sides
@@ -94,7 +95,7 @@ class Examination:
     def one_sided(self) -> BoolArray:
         """Which annotators chose the same side in every vote, where that is not the side of the same items."""
         found = self.sides.one_sided(FEW_VOTES)
-        unknown = self.winner_on_one_side or (bool(found.any()) and not self.has_sides)
+        unknown = self.winner_on_one_side or (bool(found.any()) and not sides_identified(self.votes, fixed=True))
         return np.zeros_like(found) if unknown else found
 
     @cached_property
