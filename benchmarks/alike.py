@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import jamrank as jr
-from benchmarks import machine, report, stored
+from benchmarks import everyday_real, machine, report, stored
 from jamrank.simulation import Simulation, Tastes
 
 SEED, SETS, QUICK_SETS = 40_000, 200, 1
@@ -208,8 +208,8 @@ def summary(line: Line, sets: list[dict[str, Any]]) -> dict[str, Any]:
     return row
 
 
-def text(rows: list[dict[str, Any]], copies: list[dict[str, Any]], about: dict[str, str]) -> str:
-    """Return the page."""
+def text(rows: list[dict[str, Any]], copies: list[dict[str, Any]], real: list[str], about: dict[str, str]) -> str:
+    """Return the page; ``real`` are the lines on real votes."""
 
     def share(row: dict[str, Any], name: str) -> str:
         value = row.get(name)
@@ -269,6 +269,10 @@ def text(rows: list[dict[str, Any]], copies: list[dict[str, Any]], about: dict[s
             "Copies among independent annotators with flips of .15, everybody on the same pairs of 40 items:",
             "",
             *named,
+            "",
+            "## Real votes",
+            "",
+            *real,
             *report.made_with(about),
         ]
     )
@@ -280,6 +284,7 @@ def main() -> None:
     asked.add_argument("--minutes", type=float, default=330.0, help="begin no more sets after so long")
     asked.add_argument("--jobs", type=int, default=machine.cores(), help="processes")
     asked.add_argument("--only", help="lines whose name contains this")
+    asked.add_argument("--no-real", action="store_true", help="leave real votes out")
     given = report.arguments(asked)
     lines = [line for line in LINES if (given.only or "") in line.name and not (given.quick and line.n_votes > 1000)]
     names = [f"copies {c} of {n} on {pairs} pairs" for c, n in COPIES for pairs in (125, 600)]
@@ -297,12 +302,14 @@ def main() -> None:
         if own:
             mean = {key: float(np.mean([one[key] for one in own])) for key in ("named", "accused", "off")}
             copies.append({"line": name, "sets": len(own), **mean})
+    real = [] if given.no_real or given.quick else everyday_real.run(everyday_real.ALIKE)
     commits = Counter(one["commit"] for one in found)
     about = {"seed": str(SEED), **machine.about(machine.commit())}
     about["commit"] = ", ".join(f"{name} ({count} sets)" for name, count in commits.items())
     all_sets = list({(one["line"], one["seed"]): one for one in [*known, *found]}.values())
     kept.write_text(stored.text(stored.packed(all_sets, "line")))
-    report.write(given.out, "alike", text(rows, copies, about), {"rows": rows, "copies": copies, "about": about})
+    page = text(rows, copies, everyday_real.alike_lines(real), about)
+    report.write(given.out, "alike", page, {"rows": rows, "copies": copies, "real": real, "about": about})
 
 
 if __name__ == "__main__":

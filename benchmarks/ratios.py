@@ -116,14 +116,14 @@ def judge_text(found: list[dict[str, Any]]) -> list[Judged]:
 
 
 def judge_integrated(found: list[dict[str, Any]]) -> list[Judged]:
-    """Return the processor time of fits with the scores integrated out, in that of joint ones."""
+    """Return the processor time of fits as by default, with scores integrated out or not, in that of joint ones."""
     return [
         Judged(
-            f"flips='marginal' / flips='joint', {one['items']:,} items",
-            one["seconds"]["marginal"] / one["seconds"]["joint"],
+            f"CrowdBT / CrowdBT(flips='joint'), {one['items']:,} items",
+            one["seconds"]["auto"] / one["seconds"]["joint"],
             "≤",
             integrated.ASKED,
-            f"{integrated.line(one)}; by default only up to 100 votes an item",
+            integrated.line(one),
         )
         for one in found
     ]

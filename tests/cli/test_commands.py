@@ -132,7 +132,7 @@ def test_help_waits_for_no_heavy_library():
 @pytest.mark.parametrize(
     ("command", "unused"),
     [
-        ("fit", {"scipy.stats", "scipy.optimize", "pandas", "matplotlib", "sqlite3"}),
+        ("fit", {"scipy.stats", "scipy.optimize", "scipy.cluster", "pandas", "matplotlib", "sqlite3"}),
         ("check", {"scipy.stats", "scipy.optimize", "pandas", "jamrank.report", "jamrank.acquisition"}),
         ("compare", {"scipy.stats", "scipy.optimize", "pandas", "jamrank.report.build", "jamrank.diagnostics"}),
     ],

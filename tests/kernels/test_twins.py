@@ -1084,6 +1084,34 @@ def test_directions_of_steps_are_those_of_numpy(n, kept):
 
 
 @needs_compiled
+@settings(deadline=None)
+@given(problems(), st.booleans(), st.booleans())
+def test_the_density_of_scores_and_flips_equals_its_twin(problem, weighted, oriented):
+    rng, n_items, n_lists = np.random.default_rng(5), len(problem["scores"]), len(problem["if_second"])
+    groups = int(rng.integers(1, 9))
+    list_start = np.concatenate([[0], np.cumsum(rng.integers(0, 5, n_lists))])
+    vote = rng.integers(0, 2 * groups, list_start[-1]).astype(np.int32)
+    vote_weight = np.where(rng.random(len(vote)) < 0.3 * weighted, rng.uniform(0, 3, len(vote)), 1.0)
+    errors, correct = rng.uniform(0, 3, (2, groups)) * rng.choice([0.0, 1.0, 1e3])
+    never = rng.random(groups) < 0.3
+    errors, correct = np.where(never, 0.0, errors), np.where(~never & (rng.random(groups) < 0.3), 0.0, correct)
+    mode = np.clip(np.log(errors + 1e-300) - np.log(correct + 1e-300), -30.0, 30.0)
+    prior = np.concatenate([errors, correct, mode])
+    lists = list_start, vote, vote_weight, rng.uniform(0, 9, 2 * groups), prior, 30.0
+    x = np.concatenate([problem["scores"], rng.normal(-1, 2, groups) * rng.choice([1.0, 1.0, 100.0])])
+    rows, place, found = (
+        (problem["pattern"], problem["weight"]),
+        (rng.permutation(n_items), rng.permutation(groups)),
+        [],
+    )
+    for module in (kernels, twin):
+        slope = np.full(len(x), 7.0)
+        value = module.flip_density(*layout(problem), *rows, *lists, *place, oriented, x, slope)
+        found.append({"value": np.array(value), "slope": slope if np.isfinite(value) else np.empty(0)})
+    assert_close(*found)
+
+
+@needs_compiled
 @pytest.mark.parametrize("longest", [3, 255, 256, 1000])
 def test_lengths_of_runs_are_those_of_numpy(longest):
     lengths = np.random.default_rng(0).integers(0, 4, 300)

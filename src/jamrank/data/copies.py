@@ -15,8 +15,9 @@ from jamrank.errors import CopiesWarning, warn
 from jamrank.kernels import default_threads, kernels
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
-# Identical votes are no accident where they are less likely than this for independent annotators.
-_ACCIDENT = 1e-6
+# Identical votes are no accident where they are less likely than the first for independent annotators as skilled as
+# estimated, and together with an estimate that misleads less likely than the second.
+_ACCIDENT, _MISLED = 1e-6, 1e-3
 # Fewer pairs may be decided alike by accident: 20 tosses of a coin.
 _LEAST_PAIRS = 20
 # Pairs that two must both have judged, and how many others an annotator is compared with.
@@ -57,12 +58,13 @@ def find_copies(votes: Comparisons) -> IntArray:
     ``p^c + (1 - p)^c`` of the pairs; the probability that they agree on all is at most that share to the power of the
     number of pairs, whatever the pairs. The square of the skill ``2 p - 1`` follows from the first one's agreement
     with others. It may be larger than estimated, even 1: for every value the probability of equality is multiplied by
-    that of so low an estimate, and the largest product counts. Where there are not two others to compare with, nobody
-    is called a copy. Several votes on a pair count as one of first, second or both; see `_chance_by_agreement`.
+    that of so low an estimate, and the largest product must be under one in a thousand. Without two others to compare
+    with, nobody is called a copy. Several votes on a pair count as one of first, second or both; see
+    `_chance_by_agreement`.
 
     Votes that contradict each other tell as well: of the three votes of a cycle, at least one is against the order of
     the items, and an independent annotator repeats it with a probability of at most one half. Cycles count where
-    others agree less with the votes in them than with the rest, by more than would happen once in a million times;
+    others agree less with the votes in them than with the rest, by more than would happen once in a thousand times;
     otherwise the truth itself may have cycles.
     """
     copy_of = np.full(votes.n_annotators, -1, dtype=np.int64)
@@ -160,16 +162,23 @@ def _chance_by_agreement(total: FloatArray, count: FloatArray, copies: int, cycl
 
 
 def _with_luck(equal: Callable[[FloatArray], FloatArray], found: float, error: float, farthest: float) -> float:
-    """Return a bound of the probability of equal votes together with an estimate as favourable to copies.
+    """Return the probability of equal votes or, if that is larger, the one together with an estimate that misleads.
 
-    For each true value it is the product of the probability of equality and that of an estimate so far from it.
+    The latter is the product of the probability of equality, for each true value, and that of an estimate so far from
+    it; it is scaled so that its bound is the same.
 
     equal: Probability of equal votes by the true value.
     found, error: Estimate and standard error.
     farthest: The true value with which equality is likeliest.
     """
     true = np.linspace(found, farthest, _TRUE_VALUES)
-    return float((equal(true) * ndtr(-np.abs(true - found) / max(error, 1e-300))).max())
+    likely = equal(true)
+    return max(float(likely[0]), _scaled(float((likely * ndtr(-np.abs(true - found) / max(error, 1e-300))).max())))
+
+
+def _scaled(misled: float) -> float:
+    """Return the probability of an estimate that misleads on the scale on which equality is judged."""
+    return misled * _ACCIDENT / _MISLED
 
 
 def _chance_by_variance(total: FloatArray, count: FloatArray, copies: int) -> float:
@@ -239,7 +248,7 @@ def _chance_by_cycles(cycles: int, distinct: float, copies: int) -> float:
     def equal(errors: FloatArray) -> FloatArray:
         return np.asarray(np.exp(-min(copies, 2 * (copies - 1) * np.log(2)) * errors))
 
-    return max(float(ndtr(-distinct)), _with_luck(equal, cycles, np.sqrt(cycles), 0.0))
+    return max(_scaled(float(ndtr(-distinct))), _with_luck(equal, cycles, np.sqrt(cycles), 0.0))
 
 
 def _distinct_cycles(votes: Comparisons, pairs: IntArray, said: FloatArray) -> tuple[int, float]:

@@ -92,9 +92,10 @@ class Examination:
 
     @cached_property
     def one_sided(self) -> BoolArray:
-        """Which annotators chose the same side in every vote."""
+        """Which annotators chose the same side in every vote, where that is not the side of the same items."""
         found = self.sides.one_sided(FEW_VOTES)
-        return np.zeros_like(found) if self.winner_on_one_side else found
+        unknown = self.winner_on_one_side or (bool(found.any()) and not self.has_sides)
+        return np.zeros_like(found) if unknown else found
 
     @cached_property
     def result(self) -> RankingResult | None:

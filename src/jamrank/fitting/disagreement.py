@@ -23,7 +23,8 @@ def disagreement(votes: Votes, opinion_on: Callable[[Comparisons], FloatArray]) 
     wrong, total = np.zeros(votes.n_annotators), np.zeros(votes.n_annotators)
     for part in [votes] if isinstance(votes, Comparisons) else votes.parts():
         rows = Rows.per_pair(part)
-        lean = opinion_on(part)[rows.pair]
+        lean = opinion_on(part)
+        lean = lean if len(rows) == part.n_pairs else lean[rows.pair]
         against, cast = rows.over_votes(lean), rows.vote_counts
         wrong += (cast.sum(axis=1) + against[:, 0] - against[:, 1]) / 2
         total += rows.vote_counts.sum(axis=1)

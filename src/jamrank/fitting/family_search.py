@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, linkage
 
 from jamrank.fitting.family_state import (
     ALONE,
@@ -256,6 +255,9 @@ def clustered(deviations: FloatArray, sign: FloatArray) -> list[Explanation]:
     """
     if len(sign) < 3:
         return []
+    # Takes long to import, and every choice of a model imports this file.
+    from scipy.cluster.hierarchy import fcluster, linkage
+
     found = {}
     for tree in (linkage(deviations, method) for method in ("average", "ward")):
         for count in range(2, min(_MOST_CLUSTERS, len(sign) - 1) + 1):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from jamrank.data.sides import sides_identified
 from jamrank.fitting.latent_fit import LatentFit
 from jamrank.fitting.solution import Solution
 from jamrank.inference.agreement import Agreement, ordered_agreement
@@ -20,7 +21,15 @@ from jamrank.inference.latent import LatentInference
 from jamrank.inference.prediction import LinkPredictor
 from jamrank.inference.response_bias import ResponseBias, VoteChunk, habits, without_own_vote
 from jamrank.inference.uncertainty import pooled_quantiles
-from jamrank.inference.verdicts import Verdicts, flip_intervals, inner_flip, judge, judge_relative, name_copies
+from jamrank.inference.verdicts import (
+    Verdicts,
+    flip_intervals,
+    inner_flip,
+    judge,
+    judge_relative,
+    leaning,
+    name_copies,
+)
 from jamrank.inference.vote_summary import VoteSummary, whole_numbers
 from jamrank.noise import NOISES
 from jamrank.typing import FloatArray
@@ -110,7 +119,11 @@ class AnnotatorFit:
         votes = self.votes.in_memory
         if votes is None:
             return np.empty((0, 0))
-        return habits(votes, self._chance() if votes.n_ties else None, self._truth_of_votes, self.overall).sums
+        found = habits(votes, self._chance() if votes.n_ties else None, self._truth_of_votes, self.overall)
+        if leaning(found).any() and not sides_identified(votes):
+            # A preference for a side cannot be told from one for the items on it.
+            found.left[:] = found.expected_left
+        return found.sums
 
     @property
     def response_bias(self) -> ResponseBias | None:

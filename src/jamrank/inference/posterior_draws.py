@@ -8,11 +8,13 @@ from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
+from scipy.linalg.blas import daxpy, dsymv
 
 from jamrank.engines import Engine
 from jamrank.fitting.em import Problem
 from jamrank.inference.chain_diagnostics import diagnose
 from jamrank.inference.feature_prior import FeaturePrior
+from jamrank.inference.flip_density import FlipDensity
 from jamrank.inference.information import observed_information
 from jamrank.inference.ridge import Density, Ridge, follow
 from jamrank.linalg.blas import blas_threads
@@ -56,8 +58,8 @@ class Spread:
 
     @cached_property
     def square(self) -> FloatArray:
-        """The matrix times its transpose."""
-        return np.asarray(self.root @ self.root.T)
+        """The matrix times its transpose, in the order of columns that BLAS reads without a copy."""
+        return np.asfortranarray(self.root @ self.root.T)
 
 
 def can_draw(engine: Engine, n_params: int) -> bool:
@@ -98,6 +100,13 @@ class Posterior:
         return self.engine.local_engines()
 
     @cached_property
+    def _of_flips(self) -> FlipDensity | None:
+        """The density of scores and flips by one call; None where it is another, or scores have another prior."""
+        if self.prior is not None or len(self._engines) > 1:
+            return None
+        return FlipDensity.of(self._engines[0], self.noise, self._order, self.oriented)
+
+    @cached_property
     def _order(self) -> tuple[IntArray, IntArray]:
         """Parameters sorted by value, so that draws do not depend on names."""
         by_coin = self.noise.closed_form
@@ -115,6 +124,13 @@ class Posterior:
 
     def density(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Return the log density, up to a constant, and its gradient."""
+        found = None if self._of_flips is None else self._of_flips(x)
+        if found is not None:
+            of_votes, gradient = found
+            scores = x[: len(self.theta)]
+            value, slope = self._score_prior(scores)
+            gradient[: len(scores)] += slope
+            return of_votes + value, gradient
         theta, params = self._split(x)
         log_emission = self.noise.log_emission(params)
         passes = [engine.slopes(theta, log_emission) for engine in self._engines]
@@ -313,14 +329,15 @@ def _moved(
     The velocity is the spread times the momentum: kept in its place, it takes one product a step and not two.
     """
     y, slope = begin
-    velocity = spread.root @ momentum + (0.5 * length) * (slope @ spread.square)
+    square, velocity = spread.square, spread.root @ momentum
+    velocity = dsymv(0.5 * length, square, slope, 1.0, velocity, overwrite_y=True)
     pushes, value = 0.5 * slope, np.nan
     for left in reversed(range(n_steps)):
         y = y + length * velocity
         value, slope = density(y)
         share = 1.0 if left else 0.5
-        velocity += (share * length) * (slope @ spread.square)
-        pushes += share * slope
+        velocity = dsymv(share * length, square, slope, 1.0, velocity, overwrite_y=True)
+        pushes = daxpy(slope, pushes, a=share)
     return y, value, slope, momentum + length * (pushes @ spread.root)
 
 

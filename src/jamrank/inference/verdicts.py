@@ -121,11 +121,11 @@ def verdicts(flip: FloatArray, low: FloatArray, high: FloatArray, habits: Respon
         return found
     for k in np.flatnonzero(habits.decided < _LEAST_VOTES):
         found[k] = found[k] if found[k] == "adversarial" else "too few votes"
-    limit = -float(ndtri(_FALSE_ALARM / (2 * max(len(flip), 1))))
+    limit = _limit(len(flip))
     for k in np.flatnonzero(_tie_lazy(habits, limit)):
         found[k] = found[k] if found[k] in ("adversarial", "random") else "tie-lazy"
     one_sided = np.maximum(habits.left, habits.decided - habits.left) >= _ALWAYS * habits.decided
-    for k in np.flatnonzero(_leaning(habits, limit)):
+    for k in np.flatnonzero(leaning(habits)):
         found[k] = "one-sided" if one_sided[k] else "position-biased"
     for k in np.flatnonzero((habits.decided > 0) & (habits.checked == 0)):
         found[k] = "alone"
@@ -146,8 +146,14 @@ def _by_flip(flip: float, low: float, high: float) -> str:
     return "random" if low > _RELIABLE else "too few votes"
 
 
-def _leaning(habits: ResponseBias, limit: float) -> BoolArray:
+def _limit(n_annotators: int) -> float:
+    """Return how many standard errors are significant for one of so many annotators."""
+    return -float(ndtri(_FALSE_ALARM / (2 * max(n_annotators, 1))))
+
+
+def leaning(habits: ResponseBias) -> BoolArray:
     """Return who picks a side more often than the items explain, significantly and by a relevant amount."""
+    limit = _limit(len(habits.decided))
     surplus = np.abs(habits.left - habits.expected_left)
     sure = surplus > limit * np.sqrt(habits.left_variance)
     return sure & (habits.decided >= _LEAST_VOTES) & (surplus >= _LEAST_LEAN * habits.decided)

@@ -29,6 +29,7 @@ void bind_checks(nb::module_& m);    // bounds, order and equality of long array
 void bind_effects(nb::module_& m);   // normal effects of a stack of normal likelihoods
 void bind_encoding(nb::module_& m);  // ids to codes, sorting of keys
 void bind_fields(nb::module_& m);    // fields of a text file to codes
+void bind_flips(nb::module_& m);     // the posterior density of scores and flips
 void bind_packing(nb::module_& m);   // votes to integers and back
 void bind_patterns(nb::module_& m);  // distinct lists of votes
 void bind_steps(nb::module_& m);     // the direction of a step of a fit

@@ -10,12 +10,13 @@
 #include "blocks.hpp"
 #include "direct.hpp"
 #include "effects.hpp"
+#include "item_rows.hpp"
 #include "marginal.hpp"
-#include "passes.hpp"
 #include "votes.hpp"
 
 namespace jamrank {
 
+const Passes* active = nullptr;
 const EffectPasses* active_effects = nullptr;
 const LapsePasses* active_lapses = nullptr;
 
@@ -54,7 +55,6 @@ InstructionSet compiled_for(const std::string& name) {
     return {nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
 }
 
-const Passes* active = compiled_for("auto").passes;
 const VotePasses* active_votes = compiled_for("auto").votes;
 const DirectPasses* active_direct = compiled_for("auto").direct;
 const MarginalPasses* active_marginal = compiled_for("auto").marginal;
@@ -98,65 +98,9 @@ class Accumulators {
     std::unique_ptr<double[]> data_;
 };
 
-// Small integers, in as few bytes as will do.
-using Codes = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Seconds = Codes;
-
-// Rows sorted by their first item; without any they are all pairs of `items`, in order.
-Rows as_rows(const Array<const int64_t>& start, const Seconds& second, size_t n, size_t items) {
-    Rows rows{items, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
-    if (start.size() == 0) {
-        require(n == items * (items - 1) / 2 && second.size() == 0, "without items the rows are all pairs");
-        return rows;
-    }
-    require(start.size() == items + 1 && second.size() == n, "expected a start for each item, a second item for each row");
-    require(start.data()[0] == 0 && start.data()[items] == static_cast<int64_t>(n), "starts must cover the rows");
-    rows.start = start.data();
-    if (second.dtype() == nb::dtype<uint16_t>()) {
-        rows.near_second = static_cast<const uint16_t*>(second.data());
-    } else {
-        require(second.dtype() == nb::dtype<int32_t>(), "second items are int32 or uint16");
-        rows.second = static_cast<const int32_t*>(second.data());
-    }
-    return rows;
-}
-
-const double* weights_or_null(const Doubles& weight, size_t n) {
-    require(weight.size() == 0 || weight.size() == n, "weight must be empty or one a row");
-    return weight.size() ? weight.data() : nullptr;
-}
-
-// Scores within these bounds can be exponentiated once an item, and multiplied for each row.
-constexpr double kLargestScore = 150.0;
-// The largest logarithm of a number, with some room below what a double can hold.
-constexpr double kLargestLog = 690.0;
 // With more kinds of votes than this, neighbours hardly ever have the same.
 constexpr size_t kFewKinds = 1024;
 constexpr size_t kFewLinks = 1 << 16;
-
-class Exponentials {
-  public:
-    // `log_ratio` is the largest logarithm by which a row's odds are multiplied.
-    explicit Exponentials(const Doubles& scores, double log_ratio = 0.0) : scores_(scores.data()) {
-        const auto [low, high] = std::minmax_element(scores_, scores_ + scores.size());
-        if (scores.size() == 0 || !(*low >= -kLargestScore && *high <= kLargestScore)) return;
-        // A pass multiplies the odds of the prior with those of the posterior.
-        if (!(2.0 * (*high - *low) + std::max(log_ratio, 0.0) <= kLargestLog)) return;
-        up_.reserve(scores.size());
-        down_.reserve(scores.size());
-        for (size_t i = 0; i < scores.size(); ++i) {
-            up_.push_back(std::exp(scores_[i]));
-            down_.push_back(std::exp(-scores_[i]));
-        }
-    }
-    Scores view() const {
-        return {scores_, up_.empty() ? nullptr : up_.data(), up_.empty() ? nullptr : down_.data()};
-    }
-
-  private:
-    const double* scores_;
-    std::vector<double> up_, down_;
-};
 
 // Every pass over rows sums up gradient and degree (if wanted) by item first, then what is its own, and its value last.
 // With all pairs, gradients of second items are contiguous; else an item's two sums are adjacent: a row touches two places.
@@ -195,21 +139,6 @@ void require_sums(size_t items, bool bent, const OutDoubles& gradient, const Out
             "expected one entry for each item");
 }
 
-// The largest logarithm in a table of ratios, and how many likelihoods (from 1 to a pattern's ratio) can be multiplied.
-struct Reach {
-    double log_ratio = 0.0;
-    size_t together = 0;
-};
-
-Reach reach_of(const Doubles& ratio) {
-    if (ratio.size() == 0) return {};
-    const auto [least, most] = std::minmax_element(ratio.data(), ratio.data() + ratio.size());
-    Reach reach{std::log(*most), 0};
-    const double furthest = std::max(std::fabs(std::log(*least)), std::fabs(reach.log_ratio));
-    while (reach.together < kMostTogether && (reach.together + 1) * furthest <= kLargestLog) ++reach.together;
-    return reach;
-}
-
 template <typename Code>
 double expectation(const Array<const int64_t>& start, const Seconds& second, const Array<const Code>& pattern,
                    const Doubles& weight, const Doubles& if_first, const Doubles& if_second, const Doubles& scores,
@@ -233,7 +162,7 @@ double expectation(const Array<const int64_t>& start, const Seconds& second, con
     const Layout layout(rows, bent, kPatternTables * patterns);
     const size_t blocks = block_count(n, layout.size);
     nb::gil_scoped_release release;
-    const Exponentials exponentials(scores, reach.log_ratio);
+    const Exponentials exponentials(scores.data(), items, reach.log_ratio);
     Accumulators sums(blocks, layout.size);
     for_blocks(blocks, threads, [&](size_t block) {
         double* own = sums.clear(block);
@@ -278,7 +207,7 @@ double expectation_lists(const Array<const int64_t>& start, const Seconds& secon
     const Layout layout(rows, bent, room);
     const size_t blocks = block_count(n, layout.size);
     nb::gil_scoped_release release;
-    const Exponentials exponentials(scores, kLargestProduct);
+    const Exponentials exponentials(scores.data(), items, kLargestProduct);
     Accumulators sums(blocks, layout.size);
     for_blocks(blocks, threads, [&](size_t block) {
         double* own = sums.clear(block);
@@ -368,7 +297,7 @@ double expectation_votes(const Array<const int64_t>& start, const Seconds& secon
     const size_t size = 2 * items + 2 * tables * kinds + 1;
     const size_t blocks = block_count(n, size);
     nb::gil_scoped_release release;
-    const Exponentials exponentials(scores);
+    const Exponentials exponentials(scores.data(), items);
     Accumulators sums(blocks, size);
     for_blocks(blocks, threads, [&](size_t block) {
         double* own = sums.clear(block);
@@ -627,6 +556,7 @@ NB_MODULE(_native, m) {
     bind_strings(m);
     bind_text(m);
     bind_fields(m);
+    bind_flips(m);
     m.def("select", &select, "instruction_set"_a,
           "Use the passes for 'baseline', 'v3', 'v4' or 'auto'; False where this processor lacks them.");
 }

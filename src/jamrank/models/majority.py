@@ -42,8 +42,10 @@ class MajorityVote(RankingModel):
         summary = VoteSummary.of(votes)
         wins, total = pair_wins(votes), votes.pair_weight
         share = np.divide(wins, total, out=np.full(len(total), 0.5), where=total > 0)
-        won = _by_item(votes.pair_first, wins, votes) + _by_item(votes.pair_second, total - wins, votes)
-        item_votes = _by_item(votes.pair_first, total, votes) + _by_item(votes.pair_second, total, votes)
+        as_first, as_second = (_by_item(item, total, votes) for item in (votes.pair_first, votes.pair_second))
+        lost = _by_item(votes.pair_second, wins, votes)
+        won = _by_item(votes.pair_first, wins, votes) + np.maximum(as_second - lost, 0.0)
+        item_votes = as_first + as_second
         values = np.divide(won, item_votes, out=np.full(len(won), 0.5), where=item_votes > 0)
         scores = Scores(votes.items, values, name)
         shrunk = (values * item_votes + 1) / (item_votes + 2)

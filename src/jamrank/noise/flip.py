@@ -42,6 +42,7 @@ class Flip(Noise):
 
     closed_form: ClassVar[bool] = True
     integrable: ClassVar[bool] = True
+    largest_logit: ClassVar[float] = _LARGEST_LOGIT
 
     def __init__(
         self, vote_counts: FloatArray, errors: float | FloatArray = 0.0, correct: float | FloatArray = 0.0
@@ -50,8 +51,8 @@ class Flip(Noise):
         self.votes = np.asarray(vote_counts.sum(axis=1))
         self.prior_errors = np.broadcast_to(np.asarray(errors, dtype=np.float64), self.votes.shape)
         self.prior_correct = np.broadcast_to(np.asarray(correct, dtype=np.float64), self.votes.shape)
-        self._mode = self._logit(self.prior_errors, self.prior_correct)
-        self._flip_at_mode, self._keep_at_mode = expit(self._mode), expit(-self._mode)
+        self.prior_mode = self._logit(self.prior_errors, self.prior_correct)
+        self._flip_at_mode, self._keep_at_mode = expit(self.prior_mode), expit(-self.prior_mode)
 
     def log_emission(self, params: FloatArray) -> FloatArray:
         """Return the log-likelihood of a vote that is true, and of one that is not."""
@@ -129,7 +130,7 @@ class Flip(Noise):
         """Return the log of the Beta densities, each relative to its maximum."""
         # From the distance to the mode: a strong prior times the difference of two logarithms would lose the
         # likelihood in rounding.
-        away = np.minimum(np.maximum(params, -_LARGEST_LOGIT), _LARGEST_LOGIT) - self._mode
+        away = np.minimum(np.maximum(params, -_LARGEST_LOGIT), _LARGEST_LOGIT) - self.prior_mode
         log_flip = -np.log1p(self._keep_at_mode * np.expm1(-away))
         log_keep = -np.log1p(self._flip_at_mode * np.expm1(away))
         return float((self.prior_errors * log_flip + self.prior_correct * log_keep).sum())

@@ -19,8 +19,11 @@ def pair_wins(votes: Comparisons) -> FloatArray:
     """Return the votes for the first item of each pair; a tie counts half."""
     rows, total = Rows.per_pair(votes), votes.pair_weight
     won_by_first, decided = rows.vote_totals()
-    wins = 0.5 * total  # as if all were ties
-    wins[rows.pair] += won_by_first - 0.5 * decided
+    if not votes.n_ties and len(rows) == votes.n_pairs:
+        wins = won_by_first
+    else:
+        wins = 0.5 * total  # as if all were ties
+        wins[rows.pair] += won_by_first - 0.5 * decided
     # Sums of fractional weights are rounded: no item wins more votes than there are.
     return np.clip(wins, 0.0, total, out=wins)
 

@@ -7,7 +7,7 @@ from scipy.special import ndtr
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST, TIE
-from jamrank.diagnostics.examination import FEW_VOTES, Examination, json_ids, named
+from jamrank.diagnostics.examination import Examination, json_ids, named
 from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.text import in_percent
 
@@ -24,7 +24,7 @@ def side_preference(examination: Examination) -> CheckResult:
     if not examination.n_decided:
         return CheckResult()
     votes, share = examination.votes, examination.sides.share_left
-    always = examination.sides.one_sided(FEW_VOTES)
+    always = examination.one_sided
     return CheckResult(
         list(_findings(examination, share)),
         {"one_sided_annotators": int(always.sum())},

@@ -26,6 +26,7 @@ from jamrank.kernels.twin.encoding import (
     unpack_votes,
 )
 from jamrank.kernels.twin.fields import FieldCodes, TextCodes
+from jamrank.kernels.twin.flips import flip_density
 from jamrank.kernels.twin.marginal import marginal, marginal_lists
 from jamrank.kernels.twin.passes import (
     assign,
@@ -70,6 +71,7 @@ __all__ = [
     "expectation_lists",
     "expectation_votes",
     "extremes",
+    "flip_density",
     "fold_keys",
     "in_order",
     "jury_patterns",
