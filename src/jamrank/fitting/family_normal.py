@@ -49,7 +49,7 @@ _STEPS = (-1, 0), (1, 0), (0, -1), (0, 1)
 _ROUNDS, _FIRST_PASSES, _PASSES = 4, 10, 30
 # Scores of annotators in the first rounds: wide, so that families are not taken for errors.
 _FIRST_OWN_SD, _FIRST_LAPSE_SD = float(_OWN_SDS[20]), 0.8
-_SETTLED, _ROUGHLY, _NEAR = 5e-3, 3e-2, 1e-1  # Of an annotator's steps, root mean square.
+_SETTLED, _ROUGHLY, _NEAR = 2e-3, 3e-2, 1e-1  # Of an annotator's steps, root mean square.
 # Largest step of a score and of the logit of a lapse.
 _LARGEST = 2.0
 _SMALLEST_SHARE = 0.2

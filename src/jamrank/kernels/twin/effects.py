@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit
 
 from jamrank.typing import FloatArray, IntArray
 
@@ -114,7 +113,7 @@ def expand_cells(
         ]
     on_scores, on_odds, of_scores, of_both, of_odds = np.zeros((5, len(won)))
     for apart, more in points:
-        better, lapse = expit(margin + apart), expit(odds + more)
+        better, lapse = (1.0 / (1.0 + np.exp(-np.clip(x, -700.0, 700.0))) for x in (margin + apart, odds + more))
         toss, by_margin = lapse * (0.5 - better), (1 - lapse) * better * (1 - better)
         proba, by_odds = better + toss, toss * (1 - lapse)
         weight = 1.0 / (len(points) * np.maximum(proba * (1 - proba), 1e-9))
