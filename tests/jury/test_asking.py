@@ -272,7 +272,9 @@ def test_judges_that_do_not_see_are_not_shown_images(tmp_path):
 
 def test_the_information_plan_stops_when_the_goal_is_reached(tmp_path):
     contents = make_contents(5, 40, spread=1.0)
-    with SimulatedServer([SimulatedJudge("a", scale=4.0), SimulatedJudge("b", scale=4.0)]) as server:
+    # Replies take their time, or all are asked before the first fit on a busy machine.
+    judges = [SimulatedJudge("a", scale=4.0), SimulatedJudge("b", scale=4.0)]
+    with SimulatedServer(judges, latency=0.05) as server:
         outcome = ask_judges(contents, server.judge_list(), tmp_path / "l.db", target=0.05, seed=3)
     assert outcome.state == "reached"
     # Half of what two judges would be asked in both orders; how many it is depends on when replies come.
