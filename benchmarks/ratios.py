@@ -89,12 +89,14 @@ class Judged:
         ]
 
 
-def judge_rivals(n_votes: int, usual: Plan, once: Plan) -> list[Judged]:
-    plans = {OURS: usual} | dict.fromkeys(FAST, usual) | dict.fromkeys(SLOW, once)
+def judge_rivals(n_votes: int, usual: Plan, once: Plan | None) -> list[Judged]:
+    """Measure the rivals; without a plan for the slow ones, only the fast."""
+    slow = [] if once is None else SLOW
+    plans = {OURS: usual} | dict.fromkeys(FAST, usual) | {name: once for name in slow if once is not None}
     trials = measure_at(WORLD, n_votes, plans)
     ours, at = trials[OURS], f"{n_votes:,} votes, {WORLD.n_items} items, {WORLD.n_annotators} annotators"
     quick = [judge(f"CrowdBT / {name}", ours, trials[name], "≤", asked, at) for name, asked in FAST.items()]
-    return quick + [judge(f"{name} / CrowdBT", trials[name], ours, "≥", 100.0, at) for name in SLOW]
+    return quick + [judge(f"{name} / CrowdBT", trials[name], ours, "≥", 100.0, at) for name in slow]
 
 
 def judge(what: str, top: Trial, bottom: Trial, sign: str, asked: float, at: str) -> Judged:
@@ -273,8 +275,31 @@ def plot(judged: list[Judged], path: Path) -> None:
     plt.close(figure)
 
 
+def measure_again(out: Path) -> None:
+    """Measure the fast rivals and the passes again; the other lines of the page stay as they are."""
+    found = json.loads((out / "results.json").read_text())
+    about_it = found.pop("about")
+    judged = [Judged(**{name: one[name] for name in one if name != "met"}) for one in found.pop("ratios")]
+    found["passes"] = passes.measure(False)
+    again = {one.what: one for one in judge_rivals(N_VOTES, USUAL, None) + judge_passes(found["passes"])}
+    about_it["again"] = f"fast rivals and passes, measured again at commit {commit()}"
+    write(out, [again.get(one.what, one) for one in judged], found, about_it)
+
+
+def write(out: Path, judged: list[Judged], found: dict[str, Any], made_with: dict[str, str]) -> None:
+    ratios = [{**asdict(one), "met": one.met} for one in judged]
+    text = as_markdown(judged, found, made_with)
+    report.write(out, "results", text, {"about": made_with, "ratios": ratios, **found})
+    plot(judged, out / "results.png")
+
+
 def main() -> None:
-    given = report.arguments(report.parser("ratios", __doc__))
+    parser = report.parser("ratios", __doc__)
+    parser.add_argument("--again", action="store_true", help="only the fast rivals and the passes; other lines stay")
+    given = report.arguments(parser)
+    if given.again:
+        measure_again(given.out)
+        return
     begun_at = commit()
     rounds = QUICK_COMMAND_ROUNDS if given.quick else COMMAND_ROUNDS
     n_votes, usual, once = (QUICK_VOTES, QUICK_PLAN, QUICK_PLAN) if given.quick else (N_VOTES, USUAL, ONCE)
@@ -302,10 +327,7 @@ def main() -> None:
         "figures": "medians",
         **about(begun_at, *PACKAGES),
     }
-    ratios = [{**asdict(one), "met": one.met} for one in judged]
-    text = as_markdown(judged, found, made_with)
-    report.write(given.out, "results", text, {"about": made_with, "ratios": ratios, **found})
-    plot(judged, given.out / "results.png")
+    write(given.out, judged, found, made_with)
 
 
 if __name__ == "__main__":
