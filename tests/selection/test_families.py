@@ -8,6 +8,7 @@ import pytest
 
 import jamrank as jr
 from jamrank.selection import families
+from jamrank.selection.families import _in_cycles, differ_in_taste
 from jamrank.simulation import Tastes
 
 
@@ -105,3 +106,15 @@ def test_a_held_out_loss_that_is_higher_speaks_against_it():
     # A truth for each pair: what annotators agree on beyond the scores is no taste.
     votes = jr.simulate(12, 6, 1500, truth="pair", flips=[0.1] * 6, random_state=3).votes
     assert jr.Auto().fit(votes).chosen_ != "FamilyBT"
+
+
+def test_families_are_not_looked_for_where_pairs_leave_scores_open():
+    def drawn(left: list[int], right: list[int]) -> jr.Comparisons:
+        n = 40 * len(left)
+        said = np.random.default_rng(0).integers(0, 2, n).astype(float)
+        return jr.Comparisons.from_arrays(left * 40, right * 40, [k % 4 for k in range(n)], said)
+
+    assert _in_cycles(drawn([0, 1, 2], [1, 2, 0]))
+    assert not _in_cycles(drawn([0, 0, 0], [1, 2, 3]))
+    groups = drawn([0, 1, 2, 3, 4, 5], [1, 2, 0, 4, 5, 3])
+    assert not _in_cycles(groups) and not differ_in_taste(groups)

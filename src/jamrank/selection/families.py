@@ -14,6 +14,7 @@ from jamrank.fitting.family_votes import FamilyVotes
 from jamrank.inference.taste_test import taste_p_value
 from jamrank.models.base import RankingModel
 from jamrank.models.registry import find_model
+from jamrank.rows import PairCounts
 from jamrank.selection.cross_validation import Candidate, HeldOut, hold_out
 
 NOT_INDEPENDENT = "annotators do not err independently"
@@ -31,10 +32,11 @@ _LIKELY = 0.5
 def differ_in_taste(votes: Comparisons) -> bool:
     """Tell whether annotators may not err independently, by a test that takes a fraction of a second.
 
-    Where the test takes longer than FamilyBT does by its normal approximation, they may.
+    Where the test takes longer than FamilyBT does by its normal approximation, they may. It is not made where the
+    compared pairs leave scores open: where items fall into groups, or without a cycle, as with one shared baseline.
     """
     known = np.flatnonzero(votes.annotator_decided > 0)
-    if not _FEWEST_ANNOTATORS <= len(known) <= _MOST_ANNOTATORS:
+    if not _FEWEST_ANNOTATORS <= len(known) <= _MOST_ANNOTATORS or not _in_cycles(votes):
         return False
     if len(known) * votes.n_items**3 > MOST_SAMPLED:
         decided = float(votes.annotator_decided.sum())
@@ -45,6 +47,13 @@ def differ_in_taste(votes: Comparisons) -> bool:
     said, items, annotators = FamilyVotes.of(votes).ordered()
     flips = np.asarray(null.result_.annotators.overall)
     return taste_p_value(said, null.scores_[items], flips[annotators]) <= _FALSE_ALARM
+
+
+def _in_cycles(votes: Comparisons) -> bool:
+    """Return whether decided votes join all items that have some, by more pairs than needed."""
+    counts = PairCounts.decided(votes)
+    voted = counts.opponents > 0
+    return len(np.unique(counts.component[voted])) == 1 and len(counts.first) >= int(np.count_nonzero(voted))
 
 
 def try_families(found: HeldOut, forward: bool = False) -> HeldOut:
