@@ -1,4 +1,4 @@
-"""Whether the side on which an item was shown can be told from the item."""
+"""Whether sides are confounded with the items that were shown on them."""
 
 from __future__ import annotations
 

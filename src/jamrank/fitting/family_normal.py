@@ -267,7 +267,7 @@ def _with_sds(found: Expansion, fit: Fit, *steps: tuple[int, int]) -> Fit:
         return seen[at][0]
 
     at = _nearest(fit.sds)
-    # One annotator's own effects cannot be told from the scores.
+    # One annotator's own effects cannot be separated from the scores.
     limits = len(_OWN_SDS) if len(found.pull) > 1 else 1, len(LAPSE_SDS)
     for which, size in steps or ((0, 1), (1, 1)):
         for by in (-size, size):

@@ -121,7 +121,7 @@ class AnnotatorFit:
             return np.empty((0, 0))
         found = habits(votes, self._chance() if votes.n_ties else None, self._truth_of_votes, self.overall)
         if leaning(found).any() and not sides_identified(votes, fixed=True):
-            # A preference for a side cannot be told from one for the items on it.
+            # A preference for a side cannot be separated from one for the items on it.
             found.left[:] = found.expected_left
         return found.sums
 

@@ -19,6 +19,8 @@ from jamrank.typing import IntArray
 _TOL = 1e-4
 # Standard errors: where a truth per vote is right, votes seem to agree more in one set of a thousand.
 _SIGNIFICANT = 3.09
+# Of a vote whose probability is rounded to 0 or 1; it says nothing.
+_LEAST_VARIANCE = 1e-12
 
 
 def agree_more(votes: Comparisons, noise: str) -> bool:
@@ -35,7 +37,7 @@ def agree_more(votes: Comparisons, noise: str) -> bool:
         proba = np.asarray(model.vote_proba(votes))
     score, flip = model.scores_, np.asarray(model.result_.annotators.overall)[who]
     truth = expit(score[votes.pair_first[pair]] - score[votes.pair_second[pair]])
-    variance = proba * (1 - proba)
+    variance = np.maximum(proba * (1 - proba), _LEAST_VARIANCE)
     slope = (1 - 2 * flip) * truth * (1 - truth)
     cell, place = np.unique(pair * votes.n_annotators + who, return_inverse=True)
     said = np.bincount(place, weight * slope * ((votes.vote_result[kept] == FIRST) - proba) / variance)
