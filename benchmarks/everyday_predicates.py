@@ -142,6 +142,8 @@ def _with_chances(text: str) -> list[tuple[str, float]]:
 
 
 def first(m: re.Match[str], c: Context) -> Found:
+    if not last_only(m, c):
+        return False
     wrong = float(c.rank[m["first"]] != 1)
     others = [name for name, _ in _with_chances(m["others"] or "")]
     if others and "more" not in m["others"]:
@@ -233,7 +235,9 @@ def shared_first(m: re.Match[str], c: Context) -> Found:
 
 
 def last_only(m: re.Match[str], c: Context) -> Found:
-    return m["last"] is None or str(c.analysis.ranking["item"][-1]) == m["last"]
+    ranking = c.analysis.ranking
+    last = set(map(str, ranking.filter(ranking["rank"] == ranking["rank"].max())["item"].to_list()))
+    return last == {m["last"]} if m["shared"] is None else len(last) == _number(m["shared"])
 
 
 # -- predicates: annotators ------------------------------------------------------------------------------------------
@@ -307,6 +311,15 @@ def alone(m: re.Match[str], c: Context) -> Found:
 
 def correlated(m: re.Match[str], c: Context) -> Found:
     # Annotators are independent here: a false alarm.
+    return 1.0, 0.02
+
+
+def shared_taste(m: re.Match[str], c: Context) -> Found:
+    # Nobody shares a taste here.
+    return 1.0, 1 - float(m["p"])
+
+
+def no_tastes(m: re.Match[str], c: Context) -> Found:
     return 1.0, 0.02
 
 

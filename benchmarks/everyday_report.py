@@ -23,6 +23,8 @@ LIMITS: dict[str, Any] = {
 # Sets are drawn until standard errors are this small, and at least so many.
 PRECISE = {"order": 0.005, "ranks": 0.01, "flips": 0.01}
 FEWEST = 10
+# A figure that fewer sets have, as the flips where a model without annotators is chosen, may stay less precise.
+RARE = 0.1
 _OF_FLIPS = ("flip_error", "flip_correlation")
 FIGURES = ("order", "oracle", "evalica", "ranks", "width", "oracle_width", "flips", "accused", "flip_error",
            "flip_correlation", "win_rates")  # fmt: skip
@@ -33,11 +35,18 @@ def enough(own: list[dict[str, Any]]) -> bool:
     fine = [one for one in own if "refused" not in one]
     if len(own) < FEWEST or not fine:
         return False
-    return all(_mean(fine, name)[1] <= precise for name, precise in PRECISE.items())
+    return all(
+        _mean(fine, name)[1] <= precise for name, precise in PRECISE.items() if _n_with(fine, name) > RARE * len(fine)
+    )
+
+
+def _n_with(sets: list[dict[str, Any]], name: str) -> int:
+    return sum(one.get(name) is not None for one in sets)
 
 
 def _mean(sets: list[dict[str, Any]], name: str) -> tuple[float | None, float]:
-    values = np.array([one[name] for one in sets if one.get(name) is not None], dtype=float)
+    sets = [one for one in sets if one.get(name) is not None]
+    values = np.array([one[name] for one in sets], dtype=float)
     if not len(values):
         return None, 0.0
     # A few sets that happen to agree are not certain, unless they have many items.
@@ -158,7 +167,8 @@ def text(rows: list[dict[str, Any]], sentences: list[dict[str, Any]], real: list
             "a rank; flips covered in 93 to 98 %; at most 1 % of honest annotators to be reviewed or left out;",
             "the order of win rates kept in an AlpacaEval file; in the two jobs on flips a mean error of at most .07",
             "and a correlation of .9. A line fails by more than two standard errors. Sets are drawn until the",
-            "standard errors are .5 points (order) and 1 point (coverage), at most 400.",
+            "standard errors are .5 points (order) and 1 point (coverage), at most 400; flips that fewer than a",
+            "tenth of the sets have may stay less precise.",
             "",
             f"{failing[0]} of {len(rows)} jobs have a line that fails; {failing[1]} of {len(sentences)} sentences.",
             "",

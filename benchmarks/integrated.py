@@ -1,6 +1,7 @@
 """What it costs to integrate the scores out when flips are fitted: processor time in that of a joint fit.
 
-By default they are integrated out where items have few votes, at most 100 each for so many votes.
+By default they are integrated out where items have at most 100 votes each, or where there are many items for the votes
+of an annotator.
 
 ``python -m benchmarks.integrated`` prints it.
 """
@@ -18,7 +19,7 @@ import jamrank as jr
 from benchmarks import report
 
 SEED, N_VOTES, QUICK_VOTES, ROUNDS = 0, 20_000_000, 200_000, 2
-# Votes an item; at most 100 integrates by default.
+# By default scores are integrated out of the first two.
 ITEMS = (500_000, 20_000, 1_000)
 ASKED = 1.5
 

@@ -53,6 +53,17 @@ def test_a_flip_lies_in_its_interval_about_as_often_as_said() -> None:
     assert held.mean() >= 0.88
 
 
+def test_flips_of_many_votes_on_many_items_lie_in_their_intervals() -> None:
+    votes, flips = crowd(500, 400_000, 4)
+
+    def held(model: jr.CrowdBT) -> float:
+        table = model.fit(votes).annotators_
+        return float(((table["flip_low"].to_numpy() <= flips) & (flips <= table["flip_high"].to_numpy())).mean())
+
+    assert held(jr.CrowdBT(flips="joint")) < 0.7
+    assert held(jr.CrowdBT()) >= 0.88
+
+
 @pytest.mark.parametrize("n_items", [1500, 3000])  # with the covariance of the scores, and as if independent
 def test_scores_have_the_right_scale_and_intervals_on_sparse_designs(n_items: int, tmp_path: Path) -> None:
     votes, flips, scores = drawn(n_items, 10 * n_items, 1, spread=1.5, worst=0.35)

@@ -38,8 +38,9 @@ class JAM(LatentModel):
         How flips are fitted where every item has a free score and annotators have one flip each. ``marginal``: with
         the scores integrated out, approximately, so that scores do not explain errors away, and with a prior of the
         flips that is estimated. ``joint``: together with the scores, by the highest joint posterior density.
-        ``auto``: marginal where an item has up to 100 votes, or up to 1,000 if there are at most 300,000 in all;
-        with more, both nearly agree and joint is faster. Otherwise always joint.
+        ``auto``: marginal where an item has up to 100 votes, or up to 1,000 if there are at most 300,000 in all, or
+        where there are many items for the votes of an annotator; with more votes both nearly agree and joint is
+        faster. Otherwise always joint.
     prior : "auto", Prior or None
         Weak prior; None for plain maximum likelihood.
     init : {"share", "random"}
