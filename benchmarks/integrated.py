@@ -1,7 +1,7 @@
 """What it costs to integrate the scores out when flips are fitted: processor time in that of a joint fit.
 
-By default they are integrated out where items have at most 100 votes each, or where there are many items for the votes
-of an annotator.
+By default they are integrated out where items have at most 100 votes each, or where there are many items for the
+votes of an annotator.
 
 ``python -m benchmarks.integrated`` prints it.
 """

@@ -25,8 +25,8 @@ from jamrank.typing import FloatArray
 
 # Votes an item up to which flips are integrated however many votes there are, and up to which if they are few.
 _SPARSE, _RATHER_SPARSE = 100, 1000
-# With more items than _FEW_ITEMS and this share of the root of votes times annotators, a joint fit shifts flips by about
-# their standard errors or more, in simulations of 20 to 20,000 items; not where rows have more votes than _ALONE.
+# With more items than _FEW_ITEMS and this share of the root of votes times annotators, a joint fit shifts flips by
+# about their standard errors or more, in simulations of 20 to 20,000 items; not with more than _ALONE votes a row.
 _FEW_ITEMS, _SHARE, _ALONE = 50, 1 / 30, 1.5
 _ROUNDS, _STEPS = 60, 2
 # Tolerances: distance of the prior variance from its limit, and change of scores and flips.
