@@ -15,7 +15,6 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr
-from scipy.stats import binomtest
 
 import jamrank as jr
 from benchmarks.everyday_jobs import Drawn
@@ -414,10 +413,7 @@ def left(m: re.Match[str], c: Context) -> Found:
     n, won = v.vote_weight[decided].sum(), v.vote_weight[decided][first].sum()
     if abs(100 * won / n - float(m["share"])) > 0.06:
         return False
-    if v.has_questions:
-        return True
-    chance = binomtest(round(won), round(n)).pvalue
-    return chance < 0.002 if "less" in m["chance"] else 0.5 < 100 * chance / float(m["chance"]) < 2.0
+    return True if c.drawn.sides else (1.0, 0.003)
 
 
 def agreeing(m: re.Match[str], c: Context) -> Found:

@@ -124,7 +124,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     ("planned votes, correlated", r"By .*right order.* This assumes independent errors; here they are correlated, .*", holds.correlated),
     ("ties", r"(?P<n>[\d,]+) votes? \([\d.]+ %\) (?:is a tie|are ties); .*", holds.ties),
     ("duplicates", r".*exact duplicates? of .*|Every vote occurs .*", holds.duplicates),
-    ("uninformative", r"[\d,.]+ votes? (?:carries|carry) no information about the items: .*", holds.always),
+    ("uninformative", r"[\d,.]+ votes? (?:by those who always|(?:is|are) cancelled by the same annotator's vote) .*", holds.always),
     ("annotators with few votes",
      r"(?P<few>[\d,]+) of [\d,]+ annotators cast fewer than 10 votes, .*", holds.few_votes),
     ("not converged", r"The fit did not converge; .*", holds.never),

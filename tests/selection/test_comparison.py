@@ -171,7 +171,7 @@ def test_the_generating_model_is_chosen_and_annotators_matter(truth, expected):
     votes = jr.simulate(20, 10, 3000, truth=truth, random_state=0).votes
     found = compare(votes)
     assert found.choice == expected
-    assert "modelling annotators lowers the loss" in found.sentences[0]
+    assert f"modelling annotators (in {expected}) lowers the loss" in found.sentences[0]
     assert "it helps here" in found.sentences[0]
 
 
