@@ -64,6 +64,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     ("a single annotator", r"All votes are by one annotator: .*", holds.alone),
     ("no annotators named", r"The votes name no annotators: .*", holds.alone),
     ("no vote to compare with", r"No vote of .* is between two items on which others voted too: .*", holds.never),
+    ("the same votes", r".* cast the same [\d,]+ votes, which .* cannot explain: .*", holds.never),
     ("a shared taste", r"(?P<names>.*) share a taste \(probability (?P<p>[\d.]+)\): keep them; intervals allow for it\.", holds.shared_taste),
     ("tastes of their own", r"Annotators have tastes of their own; intervals allow for them\.", holds.no_tastes),
     ("no shared taste", r"No annotators were found to share a taste; intervals allow for the possibility\.", holds.always),
