@@ -313,6 +313,15 @@ def correlated(m: re.Match[str], c: Context) -> Found:
     return 1.0, 0.02
 
 
+def without_effects(m: re.Match[str], c: Context) -> Found:
+    """Judge whether there is an effect of the side, and as many ranks change as is said."""
+    frames = c.model.model_.ranking_, c.model.model_.ranking_with_effects_
+    ranks = [dict(zip(frame["item"].to_list(), frame["rank"].to_list(), strict=True)) for frame in frames]
+    changed = sum(rank != ranks[1][item] for item, rank in ranks[0].items())
+    told = re.search(r"the ranks? of (\d+) items? changes?", m[0])
+    return c.drawn.sides and changed == (int(told[1]) if told else 0)
+
+
 def shared_taste(m: re.Match[str], c: Context) -> Found:
     # Nobody shares a taste here.
     return 1.0, 1 - float(m["p"])

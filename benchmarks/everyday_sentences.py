@@ -69,6 +69,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     ("tastes of their own", r"Annotators have tastes of their own; intervals allow for them\.", holds.no_tastes),
     ("no shared taste", r"No annotators were found to share a taste; intervals allow for the possibility\.", holds.always),
     ("no one order", r"There is no one order: the scores of the two largest groups .*", holds.no_tastes),
+    ("ranks without effects", r"Where the effects of covariates are taken out of the ranking, .*", holds.without_effects),
     ("exclude", r"Exclude (?P<n>[\d,]+) of [\d,]+ annotators: (?P<rest>.*)\.", holds.excluded),
     ("exclude nobody", r"No annotator needs to be excluded\.", holds.none_excluded),
     ("review", r"Review or invert the votes of (?P<names>.*) \((?P<done>.*) the latter\), who .*", holds.reviewed),
