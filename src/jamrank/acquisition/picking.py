@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from jamrank.acquisition.desk import Desk
 from jamrank.acquisition.view import Proposals, View
-from jamrank.text import in_percent
+from jamrank.text import percent
 from jamrank.typing import FloatArray, IntArray
 
 # A pair is easy if its order is at least this probable.
@@ -76,7 +76,7 @@ def _reason(proposals: Proposals, row: int, column: int, sure: float) -> str:
     why = proposals.why
     if proposals.learning is not None and (proposals.learning[row, column] or sure >= _EASY):
         why = _LEARNING if proposals.learning[row, column] else _PLACING
-    return why.replace("{sure}", in_percent(sure, 0))
+    return why.replace("{sure}", percent(sure))
 
 
 def _draw(view: View, desk: Desk, pairs: IntArray, share: float, name: str, why: str) -> Picked | None:

@@ -17,7 +17,7 @@ from jamrank.acquisition.records import Status
 from jamrank.acquisition.scores import GaussianScores
 from jamrank.diagnostics.planning import some_pairs
 from jamrank.diagnostics.sign import orientation
-from jamrank.text import in_percent, many
+from jamrank.text import about, in_percent
 from jamrank.typing import FloatArray, IntArray
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
@@ -153,7 +153,7 @@ def _state(
             "go",
             f"The votes do not determine the direction of the ranking: collect more or give gold ({figures}).",
         )
-    more = "" if needed is None else f"; about {many(max(round(needed), 1), 'more vote')}"
+    more = "" if needed is None else f"; {about(max(needed, 1.0), 'more vote')}"
     return "go", f"{figures[0].upper()}{figures[1:]}{more}."
 
 
