@@ -104,6 +104,8 @@ def test_groups_without_a_vote_between_them_are_named():
     # Half of the orders of 25 of 45 pairs are wrong, whatever the prior says.
     assert (status.state, status.votes_needed) == ("go", None) and status.expected_error >= 25 / 90
     assert plan.error[0] >= 25 / 90 and (plan.votes_needed is None or plan.votes_needed > 0)
+    top = jr.Chooser(votes * 8, "top-k", 2, random_state=0).status()
+    assert top.state == "go" and top.expected_error == pytest.approx(0.5, abs=0.05)  # it is in either group
     asked = chooser.next("ann")
     assert (asked.left in groups[0]) != (asked.right in groups[0])
     assert asked.why == "joins two groups of items without a vote between them"
@@ -203,6 +205,8 @@ def test_the_expected_error_of_a_top_is_its_share_of_wrong_members(n_votes, k):
 def test_items_without_any_vote_and_items_of_other_questions_are_no_groups():
     votes = [("ann", "a", "b", "left", "p"), ("ann", "c", "d", "left", "q")]
     assert "groups" not in jr.Chooser(votes, random_state=0).status().reason
+    more = [*votes, ("ann", "e", "f", "left", "q")]
+    assert "Items of the same question form groups without a vote" in jr.Chooser(more, random_state=0).status().reason
     assert "groups" not in jr.Chooser([row[:4] for row in votes[:1]], items=["e", "f"]).status().reason
 
 

@@ -43,7 +43,7 @@ class Chooser:
         The goal: the order of all items; the best ``k``; which items are above a threshold; or how reliable
         each annotator is.
     k : int, optional
-        Size of the top; 5 unless given.
+        Size of the top; 5 unless given, and at most all items but one.
     threshold : float or id, optional
         A score (0 is the mean of all items), or an item whose score is the threshold.
     costs : number or mapping, optional

@@ -83,10 +83,12 @@ class Desk:
             self._count(who, left, right, vote.question, vote.weight)
         self._spent += vote.weight * self._cost_of(who)
         self.log.append((vote, asked))
+        as_before = all(vote.question in self._seen_in[item] for item in (left, right))
         for item in (left, right):
             self._seen_in[item].add(vote.question)
         self._is_nested = None
-        self._groups.clear()
+        if not (as_before and self._groups and self._groups[0] is None):  # what is connected stays so
+            self._groups.clear()
         return who, left, right
 
     def _with_question(self, vote: Vote, who: int, pair: Pair) -> Vote:

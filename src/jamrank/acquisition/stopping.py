@@ -17,7 +17,7 @@ from jamrank.acquisition.records import Status
 from jamrank.acquisition.scores import GaussianScores
 from jamrank.diagnostics.planning import some_pairs
 from jamrank.diagnostics.sign import orientation
-from jamrank.text import about, in_percent, many
+from jamrank.text import about, in_percent
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
@@ -32,9 +32,9 @@ _NEAR = 1.25
 _DRAWS = 400
 # Draws of a top: about so many numbers, within these limits.
 _MOST_NUMBERS, _COUNTS = 400_000, (400, 4_000)
-_GROUPS = (
-    " The items form {} without a vote between them: only votes on pairs from two groups tell how the groups compare."
-)
+_GROUPS = "without a vote between them: only votes on pairs from two groups tell how the groups compare."
+# Standard deviation of the level of such a group: nothing is known of it.
+_NO_LEVEL = 1e3
 # Bounds of the flip of good, random and adversarial annotators.
 _VERDICTS = ((0.0, 0.4), (0.4, 0.6), (0.6, 1.0))
 
@@ -56,7 +56,7 @@ def error_curve(
     component: The group of each item, as in :func:`error_of_draws`.
     """
     if goal.name == "top-k":
-        return _top_curve(scores, goal.k, prior_variance)
+        return _top_curve(scores, goal.k, prior_variance, component)
     asked = questions_of(scores, goal, prior_variance, component)
     return lambda times: projected_error(asked, times)
 
@@ -99,7 +99,9 @@ def _later_variance(variance: FloatArray, prior: float, times: float) -> FloatAr
     return np.asarray(1.0 / (before + known * (1.0 + times)))
 
 
-def _top_curve(scores: GaussianScores, k: int, prior_variance: float) -> Callable[[float], float]:
+def _top_curve(
+    scores: GaussianScores, k: int, prior_variance: float, component: IntArray | None
+) -> Callable[[float], float]:
     """Return the expected share of wrong members of the top: later estimates and truths are drawn together.
 
     A later estimate varies around the present one by the part of the variance that further votes remove, the truth
@@ -115,6 +117,9 @@ def _top_curve(scores: GaussianScores, k: int, prior_variance: float) -> Callabl
     rng, count = np.random.default_rng(0), int(np.clip(_MOST_NUMBERS // n, *_COUNTS))
     sorted_scores = GaussianScores(mean, own)
     moved, rest = sorted_scores.deviations(count, rng), sorted_scores.deviations(count, rng)
+    if component is not None:
+        level = _NO_LEVEL * rng.standard_normal((count, int(component.max()) + 1))
+        rest += np.where(component[order] < 0, 0.0, level[:, component[order]])
     prior = prior_variance * (1 - 1 / n)
     now = _later_variance(variance, prior, 0.0)
 
@@ -192,7 +197,10 @@ def assess(
     reached = error <= target and not sign_open and component is None
     state, reason = _state(belief, error, target, needed, votes, cost, far, budget, sign_open, reached)
     if component is not None:
-        reason += _GROUPS.format(many(int(component.max()) + 1, "group"))
+        several = f"The items form {int(component.max()) + 1:,} groups"
+        if goal.group is not None:
+            several = "Items of the same question form groups"
+        reason += f" {several} {_GROUPS}"
     elif elsewhere and state == "go":
         reason += " The pairs compared so far are decided; votes on other pairs are needed."
     return Status(state, reason, error, needed, price, sign_open, votes, cost)
