@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from jamrank.text import plot_text, safe_line, safe_text, without_lone_surrogates
+from jamrank.text import about, percent, plot_text, safe_line, safe_text, without_lone_surrogates
 
 HOSTILE = {
     "escape sequence": "\x1b[2J\x1b]0;title\x07",
@@ -49,3 +49,36 @@ def test_a_dollar_sign_starts_no_formula_in_a_plot():
 def test_a_lone_surrogate_in_json_is_text_and_a_pair_is_a_character():
     text = without_lone_surrogates(r'["\ud83d", "\ud83d\ude00", "\\ud83d", "\ude00x"]')
     assert json.loads(text) == [r"\ud83d", "😀", r"\ud83d", r"\ude00x"]
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [
+        (0.0, "<1 %"),
+        (0.001, "<1 %"),
+        (0.005, "<1 %"),
+        (0.0051, "1 %"),
+        (0.506, "51 %"),
+        (0.9949, "99 %"),
+        (0.995, ">99 %"),
+        (0.999, ">99 %"),
+        (1.0, ">99 %"),
+    ],
+)
+def test_no_probability_is_0_or_100_percent(share, expected):
+    assert percent(share) == expected
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [
+        (0.2, "about 0 votes"),
+        (1.0, "about 1 vote"),
+        (9.4, "about 9 votes"),
+        (443.2, "about 440 votes"),
+        (99.6, "about 100 votes"),
+        (15_773.0, "about 16,000 votes"),
+    ],
+)
+def test_estimated_counts_have_two_digits(count, expected):
+    assert about(count, "vote") == expected

@@ -37,6 +37,24 @@ def in_percent(value: float, digits: int = 1) -> str:
     return f"{100 * value:.{digits}f} %"
 
 
+def percent(share: float) -> str:
+    """Return a probability in percent, as text; never 0 % or 100 %."""
+    whole = round(100 * share)
+    if whole < 1:
+        return "<1 %"
+    return ">99 %" if whole > 99 else f"{whole} %"
+
+
+def two_digits(value: float) -> float:
+    """Return a value rounded to two significant digits: what an estimate can claim."""
+    return float(f"{value:.2g}")
+
+
+def about(count: float, noun: str) -> str:
+    """Return an estimated count to two significant digits, with its noun."""
+    return f"about {many(round(two_digits(count)), noun)}"
+
+
 def safe_text(value: object, longest: int = LONGEST_ID) -> str:
     r"""Return text from outside, such as an id, as it can be shown anywhere.
 

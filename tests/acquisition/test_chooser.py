@@ -12,6 +12,9 @@ import jamrank as jr
 from jamrank.acquisition import STRATEGIES, Proposals
 from jamrank.acquisition import scores as scores_module
 from jamrank.acquisition import view as view_module
+from jamrank.acquisition.goals import Goal
+from jamrank.acquisition.scores import GaussianScores
+from jamrank.acquisition.stopping import error_curve, error_of_draws
 from jamrank.errors import InputError, ParameterError
 
 ITEMS, ANNOTATORS = [f"i{k}" for k in range(10)], ["ann", "bob", "cat"]
@@ -95,15 +98,115 @@ def test_groups_without_a_vote_between_them_are_named():
         crowd.answer(jr.Assignment(who, left, right, None, 0, 0, "", ""))
         for who in ANNOTATORS for group in groups for left in group for right in group if left < right
     ]  # fmt: skip
-    chooser = jr.Chooser(votes, random_state=0)
-    assert "2 groups without a vote between them" in chooser.status().reason
+    chooser = jr.Chooser(votes * 8, random_state=0, explore=0.0, repeats=True)
+    status, plan = chooser.status(), chooser.plan(runs=4)
+    assert "2 groups without a vote between them" in status.reason
+    # Half of the orders of 25 of 45 pairs are wrong, whatever the prior says.
+    assert (status.state, status.votes_needed) == ("go", None) and status.expected_error >= 25 / 90
+    assert plan.error[0] >= 25 / 90 and (plan.votes_needed is None or plan.votes_needed > 0)
+    top = jr.Chooser(votes * 8, "top-k", 2, random_state=0).status()
+    assert top.state == "go" and top.expected_error == pytest.approx(0.5, abs=0.05)  # it is in either group
+    asked = chooser.next("ann")
+    assert (asked.left in groups[0]) != (asked.right in groups[0])
+    assert asked.why == "joins two groups of items without a vote between them"
     chooser.tell([("ann", "i0", "i9", "left")])
     assert "groups" not in chooser.status().reason
+
+
+def test_a_small_group_that_can_be_joined_keeps_it_going():
+    sure = [("ann", f"i{a:02d}", f"i{b:02d}", "left") for a in range(20) for b in range(a + 1, 20)]
+    votes = [*sure * 10, *[("ann", "y", "z", "left")] * 10]
+    chooser = jr.Chooser(votes, target=0.3, random_state=0)
+    status = chooser.status()
+    assert status.expected_error < 0.3 and status.state == "go" and "2 groups" in status.reason
+    assert chooser.plan(runs=2, most_votes=40).votes_needed != 0
+
+
+def test_only_pairs_that_can_be_asked_count():
+    votes = [("ann", f"good {q}", f"bad {q}", "left", f"q{q}") for q in range(60) for _ in range(30)]
+    chooser = jr.Chooser(votes, random_state=0, repeats=True)
+    status, plan = chooser.status(), chooser.plan(runs=2, most_votes=40)
+    assert status.state == "reached" and status.expected_error < 0.05
+    assert plan.error[0] < 0.1 and plan.votes_needed == 0
+
+
+def test_very_many_items_are_asked_within_their_questions(monkeypatch):
+    monkeypatch.setattr(view_module, "MOST_DENSE", 5)
+    monkeypatch.setattr(scores_module, "MOST_DENSE", 5)
+    questions = {f"{q}{k}": q for q in "uvw" for k in range(4)}
+    votes = [("ann", "u0", "u1", "left", "u"), ("ann", "v0", "v1", "left", "v")]
+    chooser = jr.Chooser(votes, items=list(questions), questions=questions, random_state=0, repeats=True)
+    asked = chooser.batch(12)
+    assert len(asked) == 12 and all(questions[one.left] == questions[one.right] == one.question for one in asked)
+
+
+def test_a_top_of_more_items_than_there_are_is_the_largest_that_says_something():
+    votes = [("ann", "a", "b", "left")] * 48 + [("ann", "a", "b", "right")] * 32
+    status = jr.Chooser(votes, "top-k", random_state=0).status()
+    assert status.reason.endswith("Of 2 items the top 1 is meant, not the top 5.")
+    assert status.expected_error == pytest.approx(0.04, abs=0.02)
+    assert "is meant" not in jr.Chooser(votes, "top-k", 1, random_state=0).status().reason
+
+
+def clear_votes(n_votes, seed=3):
+    rng, scores = np.random.default_rng(seed), {"A": 1.0, "B": 0.8, "C": 0.0, "D": -0.5, "E": -1.0}
+    for k in range(n_votes):
+        a, b = rng.choice(list(scores), 2, replace=False)
+        yield f"u{k % 20}", a, b, "left" if rng.random() < expit(scores[a] - scores[b]) else "right"
+
+
+def test_the_error_of_a_top_falls_with_votes():
+    errors = [
+        jr.Chooser(list(clear_votes(n)), "top-k", 1, random_state=0).status().expected_error for n in (300, 6000)
+    ]
+    assert errors[1] < 0.02 < errors[0] < 0.3
+
+
+@pytest.mark.parametrize("goal", ["top-k", "ranking", "threshold"])
+def test_the_projected_error_begins_at_the_present_one_and_falls(goal):
+    chooser = jr.Chooser(list(clear_votes(300)), goal, 2 if goal == "top-k" else None, 0.3, random_state=0)
+    belief, asked = chooser._belief, chooser._goal()
+    curve = error_curve(belief.scores, asked, belief.prior_variance)
+    draws = belief.scores.mean + belief.scores.deviations(4000, np.random.default_rng(1))
+    assert curve(0.0) == pytest.approx(error_of_draws(draws, belief.scores.mean, asked), abs=0.02)
+    errors = [curve(times) for times in (0.0, 1.0, 10.0, 1000.0)]
+    assert errors == sorted(errors, reverse=True) and errors[-1] < 0.1 * errors[0]
+
+
+def test_the_common_level_of_the_scores_does_not_matter():
+    rng = np.random.default_rng(0)
+    own = rng.standard_normal((6, 6))
+    mean, covariance = rng.standard_normal(6), own @ own.T
+    level = GaussianScores(mean, covariance + 100.0)
+    for goal in (Goal("top-k", k=2), Goal("threshold", threshold=0.2)):
+        found, same = (error_curve(scores, goal, 20.0)(0.0) for scores in (level, GaussianScores(mean, covariance)))
+        assert found == pytest.approx(same, abs=0.03)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("n_votes", "k"), [(120, 1), (600, 2)])
+def test_the_expected_error_of_a_top_is_its_share_of_wrong_members(n_votes, k):
+    rng = np.random.default_rng(7)
+    said, wrong = [], []
+    for _ in range(40):
+        true = dict(zip("abcdef", 1.2 * rng.standard_normal(6), strict=True))
+        votes = []
+        for at in range(n_votes):
+            a, b = rng.choice(list("abcdef"), 2, replace=False)
+            votes.append((f"u{at % 3}", a, b, "left" if rng.random() < expit(true[a] - true[b]) else "right"))
+        chooser = jr.Chooser(votes, "top-k", k, random_state=0)
+        scores = chooser.scores()
+        best, found = (set(sorted(one, key=one.get)[-k:]) for one in (true, scores))
+        said.append(chooser.status().expected_error)
+        wrong.append(1 - len(best & found) / k)
+    assert np.mean(said) == pytest.approx(np.mean(wrong), abs=0.06 + 2 * np.std(wrong) / 40**0.5)
 
 
 def test_items_without_any_vote_and_items_of_other_questions_are_no_groups():
     votes = [("ann", "a", "b", "left", "p"), ("ann", "c", "d", "left", "q")]
     assert "groups" not in jr.Chooser(votes, random_state=0).status().reason
+    more = [*votes, ("ann", "e", "f", "left", "q")]
+    assert "Items of the same question form groups without a vote" in jr.Chooser(more, random_state=0).status().reason
     assert "groups" not in jr.Chooser([row[:4] for row in votes[:1]], items=["e", "f"]).status().reason
 
 

@@ -58,7 +58,8 @@ def test_json_and_a_saved_model(votes, tmp_path):
         (("x", "xx"), "xx: no vote is about such an item; did you mean x?"),
         (("x", "x"), "x is given twice; give two different items"),
         (("x", "y", "--model", "Copeland"), "Copeland gives no uncertainty"),
-        (("x",), "Missing argument"),
+        (("x",), "expected VOTES and two items"),
+        ((), "expected VOTES and two items"),
     ],
 )
 def test_errors_are_one_line(votes, args, message):

@@ -37,6 +37,15 @@ def test_only_decided_votes_link_items(outcome, weight):
     assert check(votes).counts["components"] == 2
 
 
+def test_answers_to_questions_are_not_to_be_compared_across_them():
+    votes = Comparisons.from_arrays(list("acac"), list("bdbd"), ["x", "x", "y", "y"], [1] * 4, question=list("pqpq"))
+    (found,) = about(check(votes), "connection")
+    assert found.level == "note" and "Every item belongs to one of 2 questions" in found.sentence
+    votes = Comparisons.from_arrays(list("ace"), list("bdf"), ["x"] * 3, [1] * 3, question=list("pqq"))
+    (found,) = about(check(votes), "connection")
+    assert found.level == "problem" and "Collect votes across the groups of the same question" in found.sentence
+
+
 def test_items_linked_through_others_and_across_questions_are_comparable():
     votes = Comparisons.from_arrays(["a", "b", "c"], ["b", "c", "d"], ["x"] * 3, [1, 1, 0], question=["p", "q", "p"])
     health = check(votes)

@@ -1,7 +1,5 @@
 """Fitted models as reports, and the sentences that go with them."""
 
-from dataclasses import replace
-
 import numpy as np
 import polars as pl
 import pytest
@@ -92,11 +90,36 @@ def test_pairs_to_ask_about_carry_their_votes(drawn, fitted):
         assert row["votes"] == both["votes"].sum()
 
 
-def test_an_order_that_is_not_certain_needs_a_vote(drawn, fitted, monkeypatch):
-    analysis = Analysis(fitted.result_, drawn.votes)
-    found = analysis.ask_next
-    monkeypatch.setitem(vars(analysis), "ask_next", replace(found, to_settle=np.zeros(len(found.to_settle))))
-    assert set(describe(analysis, "x", {}).ask_next["to_settle"]) == {1.0}
+def votes_on(*counts):
+    rows = [
+        ("ann", a, b, "left" if k < wins else "right") for a, b, wins, losses in counts for k in range(wins + losses)
+    ]
+    return jr.read_comparisons(pl.DataFrame(rows, ["annotator", "left", "right", "winner"], orient="row"))
+
+
+def test_an_order_that_is_not_certain_needs_a_vote(drawn, fitted):
+    report = describe(Analysis(fitted.result_, drawn.votes), "x", {})
+    assert report.ask_next.height and (report.ask_next["to_settle"] >= 1).all()
+
+
+def test_pairs_of_two_groups_have_no_probability_and_no_number_of_votes():
+    votes = votes_on(("a", "b", 40, 20), ("b", "c", 35, 25), ("x", "y", 40, 20), ("y", "z", 35, 25))
+    report = describe(Analysis(jr.BradleyTerry().fit(votes).result_, votes), "x", {})
+    joining = [(row["left"] in "abc") != (row["right"] in "abc") for row in report.ask_next.iter_rows(named=True)]
+    assert any(joining) and report.ask_next["above"].is_nan().to_list() == joining
+    assert all(np.isinf(report.ask_next["to_settle"].to_numpy()[joining]))
+    assert "join groups of items without a vote between them" in render(report)
+
+
+def test_only_items_of_one_question_are_suggested():
+    rows = [("p", f"{q}{a}", f"{q}{b}", "left", q) for q in "uvw" for a, b in ("12", "23") for _ in range(3)]
+    votes = jr.read_comparisons(
+        pl.DataFrame(rows, ["annotator", "left", "right", "winner", "question"], orient="row")
+    )
+    with pytest.warns(JamrankWarning):
+        analysis = Analysis(jr.BradleyTerry().fit(votes).result_, votes)
+        pairs = list(zip(votes.items[analysis.ask_next.upper], votes.items[analysis.ask_next.lower], strict=True))
+    assert pairs and all(upper[0] == lower[0] for upper, lower in pairs)
 
 
 @pytest.mark.parametrize(("make", "told"), [(jr.BradleyTerry, False), (jr.JAM, True)])

@@ -49,10 +49,3 @@ def test_tag_escapes_attributes_and_leaves_out_none():
     assert (
         markup.tag("a", "<b>", title='"<', class_="c", aria_label=None) == '<a title="&quot;&lt;" class="c"><b></a>'
     )
-
-
-@pytest.mark.parametrize(
-    ("share", "expected"), [(0.0, "<1 %"), (0.001, "<1 %"), (0.506, "51 %"), (0.999, ">99 %"), (1.0, ">99 %")]
-)
-def test_nothing_is_0_or_100_percent(share, expected):
-    assert markup.percent(share) == expected

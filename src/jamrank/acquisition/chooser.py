@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from jamrank.acquisition.strategies import STRATEGIES
 from jamrank.acquisition.view import View, candidate_pairs
 from jamrank.diagnostics.target import TARGET_ERROR
 from jamrank.errors import ParameterError
+from jamrank.text import many
 from jamrank.typing import IntArray
 
 # A full refit after this many new votes, or this share of the present ones.
@@ -42,7 +43,7 @@ class Chooser:
         The goal: the order of all items; the best ``k``; which items are above a threshold; or how reliable
         each annotator is.
     k : int, optional
-        Size of the top; 5 unless given.
+        Size of the top; 5 unless given, and at most all items but one.
     threshold : float or id, optional
         A score (0 is the mean of all items), or an item whose score is the threshold.
     costs : number or mapping, optional
@@ -238,7 +239,7 @@ class Chooser:
         """Return the expected error, the votes still needed, and whether to continue."""
         if self._since_refit:
             self.refit()
-        return assess(
+        status = assess(
             self._belief,
             self._goal(),
             target=self.target,
@@ -248,6 +249,11 @@ class Chooser:
             n_pairs=self._desk.n_pairs(),
             sign_settled=self._gold or bool(self.trusted & set(self._pool.annotators.names)),
         )
+        if self._goal_name == "top-k" and self._k > self._largest_k():
+            n = len(self._pool.items)
+            counted = f" Of {many(n, 'item')} the top {self._largest_k()} is meant, not the top {self._k}."
+            status = replace(status, reason=status.reason + counted)
+        return status
 
     def plan(self, *, runs: int = 10, most_votes: float | None = None) -> Plan:
         """Simulate the rest of the collection from the posterior: votes and cost until the target.
@@ -333,15 +339,20 @@ class Chooser:
         name, items = self._goal_name, self._pool.items
         if name == "top-k" and not (isinstance(self._k, (int, np.integer)) and self._k >= 1):
             raise ParameterError(f"k is {self._k!r}; expected a whole number of at least 1")
+        group = self._desk.question_of_items()
         if name != "threshold":
-            return Goal(name, k=int(self._k) if name == "top-k" else 1)
+            return Goal(name, k=min(int(self._k), self._largest_k()) if name == "top-k" else 1, group=group)
         if self._threshold in items.codes:
-            return Goal(name, anchor=items.codes[self._threshold])
+            return Goal(name, anchor=items.codes[self._threshold], group=group)
         try:
-            return Goal(name, threshold=float(self._threshold))
+            return Goal(name, threshold=float(self._threshold), group=group)
         except (TypeError, ValueError):
             message = f"threshold is {self._threshold!r}; expected a score, or one of the items"
             raise ParameterError(message) from None
+
+    def _largest_k(self) -> int:
+        """Return the size of the largest top that leaves an item out."""
+        return max(len(self._pool.items) - 1, 1)
 
     def _expected(self) -> Belief:
         """Return the expected posterior once all open assignments are answered."""
@@ -368,11 +379,11 @@ class Chooser:
 
     def _view(self, annotators: IntArray) -> View:
         belief = self._expected()
-        first, second = candidate_pairs(belief.scores.mean, self._rng)
-        first, second = self._desk.askable(first, second)
+        goal = self._goal()
+        first, second = candidate_pairs(belief.scores.mean, self._rng, goal.group)
         return View(
             belief,
-            self._goal(),
+            goal,
             first,
             second,
             annotators,

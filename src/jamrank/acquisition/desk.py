@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jamrank.acquisition.groups import joinable_groups
 from jamrank.acquisition.pool import Vote, VotePool
 from jamrank.acquisition.prices import is_expensive
 from jamrank.acquisition.records import Assignment
@@ -41,6 +42,7 @@ class Desk:
         self._seen_in: dict[int, set[Any]] = defaultdict(set)
         self._crossed = questions is not None and not self._question_of
         self._is_nested: bool | None = None
+        self._groups: list[IntArray | None] = []
         self.log: list[tuple[Vote, Assignment | None]] = []
         self._open: dict[tuple[int, Pair, Any], list[Assignment]] = {}
         self._asked: dict[int, dict[Pair, Counter[Any]]] = defaultdict(lambda: defaultdict(Counter))
@@ -81,9 +83,12 @@ class Desk:
             self._count(who, left, right, vote.question, vote.weight)
         self._spent += vote.weight * self._cost_of(who)
         self.log.append((vote, asked))
+        as_before = all(vote.question in self._seen_in[item] for item in (left, right))
         for item in (left, right):
             self._seen_in[item].add(vote.question)
         self._is_nested = None
+        if not (as_before and self._groups and self._groups[0] is None):  # what is connected stays so
+            self._groups.clear()
         return who, left, right
 
     def _with_question(self, vote: Vote, who: int, pair: Pair) -> Vote:
@@ -220,14 +225,19 @@ class Desk:
         sizes = Counter(self._own_question(item) if self._nested() else None for item in items).values()
         return sum(size * (size - 1) // 2 for size in sizes)
 
-    def askable(self, first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
-        """Leave out pairs of items that belong to different questions."""
+    def question_of_items(self) -> IntArray | None:
+        """Return the question of each item where each belongs to one, so that only items of the same are compared."""
         if not self._nested():
-            return first, second
+            return None
         codes: dict[Any, int] = {}
-        own = np.array([codes.setdefault(self._own_question(k), len(codes)) for k in range(len(self.pool.items))])
-        same = own[first] == own[second]
-        return first[same], second[same]
+        own = [codes.setdefault(self._own_question(k), len(codes)) for k in range(len(self.pool.items))]
+        return np.array(own, dtype=np.int64)
+
+    def unconnected(self) -> IntArray | None:
+        """Return the groups of items that votes do not connect but could, as :func:`joinable_groups` does."""
+        if not self._groups:  # computed once for all assignments between two votes
+            self._groups.append(joinable_groups(self.pool, self.question_of_items()))
+        return self._groups[0]
 
     def _nested(self) -> bool:
         """Say whether every item belongs to one question."""

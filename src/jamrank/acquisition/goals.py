@@ -9,7 +9,7 @@ weight of the question. The sum over all questions is a quadratic form in what a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import ndtr
@@ -29,12 +29,14 @@ class Goal:
     k: Size of the top.
     threshold: A score.
     anchor: An item: the threshold is its score.
+    group: The question of each item, where only items of the same one can be compared.
     """
 
     name: str
     k: int = 1
     threshold: float = 0.0
     anchor: int | None = None
+    group: IntArray | None = field(default=None, compare=False)
 
 
 def question_weight(mean: FloatArray, variance: FloatArray) -> FloatArray:
@@ -62,12 +64,14 @@ def _same(n: int, others: IntArray | None) -> BoolArray:
 def _ranking(scores: GaussianScores, goal: Goal, others: IntArray | None) -> tuple[FloatArray, FloatArray]:
     weight = question_weight(*_margins(scores, others))
     weight[_same(len(weight), others)] = 0.0
+    if goal.group is not None:
+        weight[goal.group[:, None] != (goal.group if others is None else goal.group[others])] = 0.0
     return weight, np.zeros(len(weight))
 
 
 def top_bar(scores: GaussianScores, k: int) -> float:
     """Return the threshold above which k items are expected."""
-    mean, deviation = scores.mean, np.sqrt(scores.variance)
+    mean, deviation = scores.mean, np.sqrt(scores.centred_variance)
     if k >= len(mean):
         return float(mean.min() - 10 * deviation.max())
     low, high = mean.min() - 6 * deviation.max(), mean.max() + 6 * deviation.max()
@@ -79,7 +83,7 @@ def top_bar(scores: GaussianScores, k: int) -> float:
 
 def top_probability(scores: GaussianScores, k: int) -> FloatArray:
     """Return the approximate probability that each item is among the best k."""
-    return np.asarray(ndtr((scores.mean - top_bar(scores, k)) / np.sqrt(scores.variance)))
+    return np.asarray(ndtr((scores.mean - top_bar(scores, k)) / np.sqrt(scores.centred_variance)))
 
 
 def _top(scores: GaussianScores, goal: Goal, others: IntArray | None) -> tuple[FloatArray, FloatArray]:
@@ -93,7 +97,7 @@ def _threshold(scores: GaussianScores, goal: Goal, others: IntArray | None) -> t
     n = len(scores.mean)
     weight = np.zeros((n, n if others is None else len(others)))
     if goal.anchor is None:
-        return weight, question_weight(scores.mean - goal.threshold, scores.variance)
+        return weight, question_weight(scores.mean - goal.threshold, scores.centred_variance)
     mean, variance = scores.margin(np.arange(n), np.full(n, goal.anchor))
     one = question_weight(mean, variance)
     one[goal.anchor] = 0.0

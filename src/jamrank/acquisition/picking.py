@@ -9,8 +9,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from jamrank.acquisition.desk import Desk
+from jamrank.acquisition.groups import are_apart
 from jamrank.acquisition.view import Proposals, View
-from jamrank.text import in_percent
+from jamrank.text import percent
 from jamrank.typing import FloatArray, IntArray
 
 # A pair is easy if its order is at least this probable.
@@ -21,6 +22,7 @@ _LEAST_DOUBT = 0.02
 # What a vote on a pair is for, other than the order of the pair.
 _LEARNING = "to learn how reliable {annotator} is; current probability of the order {sure}"
 _PLACING = "for the order of others: how far apart these two are; current probability of their own order {sure}"
+_JOINING = "joins two groups of items without a vote between them"
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ def pick(
     chance = (1 - easy_share) * ((1 - explore) / len(row) + float(by_lot))
     gain = float(value[row[at], column[at]] * view.cost[row[at]])
     why = _reason(proposals, int(row[at]), int(column[at]), float(_sureness(view, np.array([pair]))[0]))
+    if not view.belief.has_features and are_apart(desk.unconnected(), view.first[[pair]], view.second[[pair]])[0]:
+        why = _JOINING
     return Picked(who, int(view.first[pair]), int(view.second[pair]), gain, chance, name, why)
 
 
@@ -76,7 +80,7 @@ def _reason(proposals: Proposals, row: int, column: int, sure: float) -> str:
     why = proposals.why
     if proposals.learning is not None and (proposals.learning[row, column] or sure >= _EASY):
         why = _LEARNING if proposals.learning[row, column] else _PLACING
-    return why.replace("{sure}", in_percent(sure, 0))
+    return why.replace("{sure}", percent(sure))
 
 
 def _draw(view: View, desk: Desk, pairs: IntArray, share: float, name: str, why: str) -> Picked | None:

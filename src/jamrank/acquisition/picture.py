@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jamrank.acquisition.planning import Plan
-from jamrank.text import in_percent
+from jamrank.text import about, in_percent
 
 _WIDTH, _HEIGHT = 720, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 44, 56
@@ -69,7 +69,7 @@ def _target(place: object, plan: Plan, most_votes: float) -> list[str]:
     if plan.votes_needed is not None:
         x, bottom = place(plan.votes_needed, 0.0)
         lines.append(f'<path d="M{x} {y}V{bottom}" stroke="#d55e00" stroke-dasharray="2 3"/>')
-        label = f"{plan.votes_needed:,.0f} votes"
+        label = about(plan.votes_needed, "vote")
         lines.append(f'<text x="{x + 6}" y="{bottom - 8}" fill="#b34d00">{label}</text>')
     return lines
 

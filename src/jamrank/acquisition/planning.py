@@ -16,6 +16,7 @@ from scipy.special import expit
 from jamrank.acquisition.belief import Belief
 from jamrank.acquisition.channel import LEFT, RIGHT
 from jamrank.acquisition.goals import Goal
+from jamrank.acquisition.groups import joinable_groups
 from jamrank.acquisition.stopping import error_of_draws
 from jamrank.acquisition.view import Proposals, View, candidate_pairs
 from jamrank.typing import FloatArray, IntArray
@@ -68,11 +69,12 @@ def simulate_collection(
     a_round = max(n_items // 2, len(cost), int(np.ceil(most_votes / _MOST_ROUNDS)))
     rounds = max(int(np.ceil(most_votes / a_round)), 1)
     curves = [_run(belief.copy(), goal, strategy, cost, a_round, rounds, share_cap, rng) for _ in range(runs)]
-    error, spent = (np.stack(part) for part in zip(*curves, strict=True))
-    mean, price = error.mean(axis=0), spent.mean(axis=0)
+    errors, costs, joined = zip(*curves, strict=True)
+    error, price = np.stack(errors), np.mean(costs, axis=0)
+    mean = error.mean(axis=0)
     votes = np.arange(rounds + 1, dtype=np.float64) * a_round
     low, high = np.quantile(error, [0.05, 0.95], axis=0)
-    at = _crossing(mean, target)
+    at = _crossing(mean, target, max(joined))
     needed, paid = (None, None) if at is None else (_between(votes, at), _between(price, at))
     return Plan(votes, price, mean, low, high, target, needed, paid, runs)
 
@@ -86,9 +88,12 @@ def _run(
     rounds: int,
     share_cap: float,
     rng: np.random.Generator,
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray, int]:
+    """Return error and cost after each round, and the round from which on votes connect all items."""
     truth, flips = _draw_truth(belief, rng)
-    error, spent = [_error(belief, goal, truth)], [0.0]
+    component = None if belief.has_features else joinable_groups(belief.pool, goal.group)
+    joined, asked = 0, np.empty((2, 0), dtype=np.int64)
+    error, spent = [_error(belief, goal, truth, component)], [0.0]
     given = np.zeros(len(cost))
     for _ in range(rounds):
         who, first, second = _ask(belief, goal, strategy, cost, given, a_round, share_cap, rng)
@@ -98,9 +103,12 @@ def _run(
             chance = flips[annotator] + (1 - 2 * flips[annotator]) * expit(truth[left] - truth[right])
             belief.observe(annotator, left, right, LEFT if rng.random() < chance else RIGHT)
         np.add.at(given, who, 1.0)
-        error.append(_error(belief, goal, truth))
+        if component is not None:
+            asked = np.concatenate([asked, [first, second]], axis=1)
+            component, joined = joinable_groups(belief.pool, goal.group, (asked[0], asked[1])), joined + 1
+        error.append(_error(belief, goal, truth, component))
         spent.append(spent[-1] + float(cost[who].sum()))
-    return np.array(error), np.array(spent)
+    return np.array(error), np.array(spent), joined if component is None else rounds + 1
 
 
 def _draw_truth(belief: Belief, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
@@ -115,9 +123,9 @@ def _draw_truth(belief: Belief, rng: np.random.Generator) -> tuple[FloatArray, F
     return scores.mean + noise, belief.reliability.draw(rng, np.asarray(votes, dtype=np.float64))
 
 
-def _error(belief: Belief, goal: Goal, truth: FloatArray) -> float:
+def _error(belief: Belief, goal: Goal, truth: FloatArray, component: IntArray | None) -> float:
     centred = (truth - truth.mean())[None, :]
-    return error_of_draws(centred, belief.scores.mean - belief.scores.mean.mean(), goal)
+    return error_of_draws(centred, belief.scores.mean - belief.scores.mean.mean(), goal, component)
 
 
 def _ask(
@@ -131,7 +139,7 @@ def _ask(
     rng: np.random.Generator,
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Choose a round: the best proposals, each pair once, annotators within their shares."""
-    first, second = candidate_pairs(belief.scores.mean, rng)
+    first, second = candidate_pairs(belief.scores.mean, rng, goal.group)
     everyone = np.arange(len(cost))
     votes = np.zeros(len(belief.scores.mean))
     view = View(belief, goal, first, second, everyone, cost, given, votes, lambda: np.zeros(len(first)), rng)
@@ -147,14 +155,14 @@ def _ask(
     return rng.permutation(seats), first[pairs], second[pairs]
 
 
-def _crossing(error: FloatArray, target: float) -> float | None:
-    """Return where a curve first reaches a target, interpolated between its points."""
-    below = np.flatnonzero(error <= target)
+def _crossing(error: FloatArray, target: float, earliest: int) -> float | None:
+    """Return where a curve first reaches a target, interpolated between its points, but not before one of them."""
+    below = earliest + np.flatnonzero(error[earliest:] <= target)
     if not len(below):
         return None
     at = int(below[0])
-    if at == 0:
-        return 0.0
+    if at == earliest and error[max(at - 1, 0)] <= target:
+        return float(at)
     return at - 1 + float((error[at - 1] - target) / (error[at - 1] - error[at]))
 
 

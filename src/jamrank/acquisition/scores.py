@@ -60,6 +60,27 @@ class GaussianScores:
         """Variance of each score."""
         return np.diagonal(self.covariance) if self.dense else self.covariance
 
+    @property
+    def centred_variance(self) -> FloatArray:
+        """Variance of the distance of each score from their mean; votes tell nothing of the level of all scores."""
+        n = len(self.mean)
+        if self.dense:
+            with_all = self.covariance.mean(axis=1)
+            found = np.diagonal(self.covariance) - 2 * with_all + with_all.mean()
+        else:
+            found = self.covariance * (1 - 2 / n) + self.covariance.mean() / n
+        return np.asarray(np.maximum(found, 1e-9))
+
+    def deviations(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Return draws of the scores' distances from their mean, less their expected values: one row a draw."""
+        noise = rng.standard_normal((count, len(self.mean)))
+        if self.dense:
+            jitter = 1e-9 * float(self.variance.mean()) * np.eye(len(self.mean))
+            noise = noise @ np.linalg.cholesky(self.covariance + jitter).T
+        else:
+            noise *= np.sqrt(self.variance)
+        return np.asarray(noise - noise.mean(axis=1, keepdims=True))
+
     def margin(self, first: IntArray | int, second: IntArray | int) -> tuple[FloatArray, FloatArray]:
         """Return mean and variance of differences of scores."""
         variance = self.variance[first] + self.variance[second]

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr
 
 from jamrank.acquisition.belief import Belief
 from jamrank.acquisition.channel import TIE
-from jamrank.acquisition.goals import Goal, top_bar
+from jamrank.acquisition.goals import Goal
+from jamrank.acquisition.groups import are_apart, compared_pairs, joinable_groups
 from jamrank.acquisition.records import Status
 from jamrank.acquisition.scores import GaussianScores
 from jamrank.diagnostics.planning import some_pairs
 from jamrank.diagnostics.sign import orientation
-from jamrank.text import in_percent, many
-from jamrank.typing import FloatArray, IntArray
+from jamrank.text import about, in_percent
+from jamrank.typing import BoolArray, FloatArray, IntArray
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
@@ -30,35 +30,53 @@ _ENOUGH_AN_ITEM, _TIMES_AGAIN = 10.0, 30.0
 # Near the target the error of the normal posterior is checked by draws.
 _NEAR = 1.25
 _DRAWS = 400
+# Draws of a top: about so many numbers, within these limits.
+_MOST_NUMBERS, _COUNTS = 400_000, (400, 4_000)
+_GROUPS = "without a vote between them: only votes on pairs from two groups tell how the groups compare."
+# Standard deviation of the level of such a group: nothing is known of it.
+_NO_LEVEL = 1e3
 # Bounds of the flip of good, random and adversarial annotators.
 _VERDICTS = ((0.0, 0.4), (0.4, 0.6), (0.6, 1.0))
 
 
 @dataclass(frozen=True)
 class Questions:
-    """What a goal asks, as normal quantities that are above 0 or not; their errors times ``scale`` are the error."""
+    """What a goal asks, as normal quantities that are above 0 or not."""
 
     mean: FloatArray
     variance: FloatArray
     prior: float
-    scale: float
 
 
-def questions_of(scores: GaussianScores, goal: Goal, prior_variance: float) -> Questions:
-    """Return the questions of a goal; with very many, some of them."""
-    n = len(scores.mean)
-    if goal.name in ("ranking", "verdicts"):
-        first, second = some_pairs(n, _MOST_QUESTIONS)
-        mean, variance = scores.margin(first, second)
-        return Questions(mean, variance, 2 * prior_variance, 1.0)
+def error_curve(
+    scores: GaussianScores, goal: Goal, prior_variance: float, component: IntArray | None = None
+) -> Callable[[float], float]:
+    """Return the expected error of a goal as a function of further votes, as a multiple of the present ones.
+
+    component: The group of each item, as in :func:`error_of_draws`.
+    """
     if goal.name == "top-k":
-        bar = top_bar(scores, goal.k)
-        return Questions(scores.mean - bar, scores.variance, prior_variance, n / (2 * min(goal.k, n)))
-    if goal.anchor is None:
-        return Questions(scores.mean - goal.threshold, scores.variance, prior_variance, 1.0)
-    others = np.delete(np.arange(n), goal.anchor)
-    mean, variance = scores.margin(others, np.full(n - 1, goal.anchor))
-    return Questions(mean, variance, 2 * prior_variance, 1.0)
+        return _top_curve(scores, goal.k, prior_variance, component)
+    asked = questions_of(scores, goal, prior_variance, component)
+    return lambda times: projected_error(asked, times)
+
+
+def questions_of(
+    scores: GaussianScores, goal: Goal, prior_variance: float, component: IntArray | None = None
+) -> Questions:
+    """Return the questions of a ranking or a threshold; with very many, some of them."""
+    n = len(scores.mean)
+    if goal.name == "threshold":
+        if goal.anchor is None:
+            return Questions(scores.mean - goal.threshold, scores.centred_variance, prior_variance)
+        others = np.delete(np.arange(n), goal.anchor)
+        mean, variance = scores.margin(others, np.full(n - 1, goal.anchor))
+        return Questions(mean, variance, 2 * prior_variance)
+    first, second = some_pairs(n, _MOST_QUESTIONS, goal.group)
+    mean, variance = scores.margin(first, second)
+    apart = are_apart(component, first, second)
+    # Of these orders nothing is known, and votes like the present ones do not change that.
+    return Questions(np.where(apart, 0.0, mean), np.where(apart, 2 * prior_variance, variance), 2 * prior_variance)
 
 
 def projected_error(asked: Questions, times: float = 0.0) -> float:
@@ -67,17 +85,65 @@ def projected_error(asked: Questions, times: float = 0.0) -> float:
     The information on each quantity grows by that factor, its prior stays. The error is averaged over the
     distribution of the later mean.
     """
-    before = 1.0 / asked.prior
-    known = np.maximum(1.0 / asked.variance - before, 0.0)
-    later = 1.0 / (before + known * (1.0 + times))
+    if not len(asked.mean):  # nothing can be compared
+        return 0.5
+    later = _later_variance(asked.variance, asked.prior, times)
     moved = np.sqrt(np.maximum(asked.variance - later, 0.0))
     estimate = asked.mean[:, None] + moved[:, None] * _NODES
-    wrong = ndtr(-np.abs(estimate) / np.sqrt(later)[:, None]) @ _WEIGHTS
-    return float(wrong.mean()) * asked.scale
+    return float((ndtr(-np.abs(estimate) / np.sqrt(later)[:, None]) @ _WEIGHTS).mean())
 
 
-def error_of_draws(draws: FloatArray, scores: FloatArray, goal: Goal) -> float:
-    """Return the error of the order of the scores, by draws from a posterior."""
+def _later_variance(variance: FloatArray, prior: float, times: float) -> FloatArray:
+    before = 1.0 / prior
+    known = np.maximum(1.0 / variance - before, 0.0)
+    return np.asarray(1.0 / (before + known * (1.0 + times)))
+
+
+def _top_curve(
+    scores: GaussianScores, k: int, prior_variance: float, component: IntArray | None
+) -> Callable[[float], float]:
+    """Return the expected share of wrong members of the top: later estimates and truths are drawn together.
+
+    A later estimate varies around the present one by the part of the variance that further votes remove, the truth
+    around the later estimate by the rest.
+    """
+    n = len(scores.mean)
+    if k >= n:
+        return lambda times: 0.0
+    variance = scores.centred_variance
+    order = np.lexsort((variance, scores.mean))  # the draws must not depend on names
+    mean, variance = scores.mean[order], variance[order]
+    own = scores.covariance[np.ix_(order, order)] if scores.dense else scores.covariance[order]
+    rng, count = np.random.default_rng(0), int(np.clip(_MOST_NUMBERS // n, *_COUNTS))
+    sorted_scores = GaussianScores(mean, own)
+    moved, rest = sorted_scores.deviations(count, rng), sorted_scores.deviations(count, rng)
+    if component is not None:
+        level = _NO_LEVEL * rng.standard_normal((count, int(component.max()) + 1))
+        rest += np.where(component[order] < 0, 0.0, level[:, component[order]])
+    prior = prior_variance * (1 - 1 / n)
+    now = _later_variance(variance, prior, 0.0)
+
+    def error(times: float) -> float:
+        left = _later_variance(variance, prior, times) / now
+        later = mean + np.sqrt(1 - left) * moved
+        return 1.0 - float((_top_of(later, k) & _top_of(later + np.sqrt(left) * rest, k)).sum()) / (k * count)
+
+    return error
+
+
+def _top_of(scores: FloatArray, k: int) -> BoolArray:
+    """Return which scores of each row are its k highest."""
+    inside = np.zeros(scores.shape, np.bool_)
+    np.put_along_axis(inside, np.argpartition(-scores, k - 1, axis=1)[:, :k], True, axis=1)
+    return inside
+
+
+def error_of_draws(draws: FloatArray, scores: FloatArray, goal: Goal, component: IntArray | None = None) -> float:
+    """Return the error of the order of the scores, by draws from a posterior.
+
+    component: The group of each item that votes connect, -1 for items without votes: an order of two groups counts as
+        half an error. None where all are connected.
+    """
     n = len(scores)
     if goal.name == "top-k":
         k = min(goal.k, n)
@@ -88,10 +154,14 @@ def error_of_draws(draws: FloatArray, scores: FloatArray, goal: Goal) -> float:
         at = 0.0 if goal.anchor is None else scores[goal.anchor]
         bar = goal.threshold if goal.anchor is None else draws[:, [goal.anchor]]
         above = scores > (goal.threshold if goal.anchor is None else at)
-        return float(((draws > bar) != above).mean())
-    first, second = some_pairs(n, _MOST_QUESTIONS)
+        wrong = (draws > bar) != above
+        return float((wrong if goal.anchor is None else np.delete(wrong, goal.anchor, axis=1)).mean())
+    first, second = some_pairs(n, _MOST_QUESTIONS, goal.group)
+    if not len(first):
+        return 0.5
     gap = np.sign(scores[first] - scores[second])
-    return float((np.sign(draws[:, first] - draws[:, second]) * gap < 0).mean())
+    wrong = (np.sign(draws[:, first] - draws[:, second]) * gap < 0).mean(axis=0)
+    return float(np.where(are_apart(component, first, second), 0.5, wrong).mean())
 
 
 def assess(
@@ -110,22 +180,29 @@ def assess(
     n_pairs: How many pairs can be asked.
     """
     votes = float(belief.pool.weight.sum())
-    asked = questions_of(belief.scores, goal, belief.prior_variance)
-    error = _verdict_error(belief) if goal.name == "verdicts" else projected_error(asked)
+    judged = goal.name == "verdicts"
+    component = None if judged or belief.has_features else joinable_groups(belief.pool, goal.group)
+    curve = error_curve(belief.scores, goal, belief.prior_variance, component)
+    error = _verdict_error(belief) if judged else curve(0.0)
     sign_open = not sign_settled and not _sign_settled(belief)
-    if goal.name != "verdicts" and error <= _NEAR * target and not sign_open:
+    if not judged and error <= _NEAR * target and not sign_open and component is None:
         error = _closer_look(belief, goal, error)
-    needed = _votes_needed(asked, votes, target, error) if goal.name != "verdicts" else None
+    needed = None if judged else _votes_needed(curve, votes, target, error)
     needed = 0.0 if error <= target else needed
     price = None if needed is None else needed * usual_cost
-    far = goal.name != "verdicts" and (price is None or price > _TIMES_AGAIN * max(cost, 1e-12))
+    far = not judged and (price is None or price > _TIMES_AGAIN * max(cost, 1e-12))
     elsewhere = far and error > target and _only_new_pairs_open(belief, target, n_pairs)
-    if elsewhere:  # votes like the present ones are not what is needed
+    if elsewhere or component is not None:  # votes like the present ones are not what is needed
         needed, price, far = None, None, False
-    state, reason = _state(belief, error, target, needed, votes, cost, far, budget, sign_open)
-    if elsewhere and state == "go":
+    reached = error <= target and not sign_open and component is None
+    state, reason = _state(belief, error, target, needed, votes, cost, far, budget, sign_open, reached)
+    if component is not None:
+        several = f"The items form {int(component.max()) + 1:,} groups"
+        if goal.group is not None:
+            several = "Items of the same question form groups"
+        reason += f" {several} {_GROUPS}"
+    elif elsewhere and state == "go":
         reason += " The pairs compared so far are decided; votes on other pairs are needed."
-    reason += _groups(belief, n_pairs)
     return Status(state, reason, error, needed, price, sign_open, votes, cost)
 
 
@@ -139,9 +216,10 @@ def _state(
     far: bool,
     budget: float | None,
     sign_open: bool,
+    reached: bool,
 ) -> tuple[str, str]:
     figures = f"expected error {in_percent(error)}, target {in_percent(target)}"
-    if error <= target and not sign_open:
+    if reached:
         return "reached", f"The goal is reached: {figures}."
     if budget is not None and cost >= budget:
         return "budget spent", f"The budget of {budget:g} is spent: {figures}."
@@ -153,52 +231,28 @@ def _state(
             "go",
             f"The votes do not determine the direction of the ranking: collect more or give gold ({figures}).",
         )
-    more = "" if needed is None else f"; about {many(max(round(needed), 1), 'more vote')}"
+    more = "" if needed is None else f"; {about(max(needed, 1.0), 'more vote')}"
     return "go", f"{figures[0].upper()}{figures[1:]}{more}."
 
 
 def _only_new_pairs_open(belief: Belief, target: float, n_pairs: int) -> bool:
     """Say whether the pairs with votes meet the target, and there are pairs without."""
-    first, second = _compared(belief)
+    first, second = compared_pairs(belief.pool)
     if not 0 < len(first) < n_pairs:
         return False
     mean, variance = belief.scores.margin(first, second)
     return float(ndtr(-np.abs(mean) / np.sqrt(variance)).mean()) <= target
 
 
-def _groups(belief: Belief, n_pairs: int) -> str:
-    """Return a sentence on groups of items without a vote between them; none with features or nested questions."""
-    n = len(belief.pool.items)
-    if belief.has_features or n_pairs < n * (n - 1) // 2:
-        return ""
-    first, second = _compared(belief)
-    group = connected_components(csr_array((np.ones(len(first)), (first, second)), (n, n)), directed=False)[1]
-    several = len(np.unique(group[first]))
-    if several < 2:
-        return ""
-    return (
-        f" The items form {several:,} groups without a vote between them: only votes on pairs from two groups tell "
-        "how the groups compare."
-    )
-
-
-def _compared(belief: Belief) -> tuple[IntArray, IntArray]:
-    """Return the pairs with votes."""
-    _, left, right, _ = belief.pool.columns()
-    n = max(len(belief.pool.items), 1)
-    codes = np.unique(np.minimum(left, right) * n + np.maximum(left, right))
-    return codes // n, codes % n
-
-
-def _votes_needed(asked: Questions, votes: float, target: float, error: float) -> float | None:
+def _votes_needed(curve: Callable[[float], float], votes: float, target: float, error: float) -> float | None:
     """Return the approximate number of further votes to the target; None if it is out of reach."""
     if votes == 0:
         return None
     # If draws found more error than the normal posterior, the same factor is assumed later.
-    factor = error / max(projected_error(asked), 1e-12)
+    factor = error / max(curve(0.0), 1e-12)
 
     def above(log_times: float) -> float:
-        return factor * projected_error(asked, float(np.expm1(log_times))) - target
+        return factor * curve(float(np.expm1(log_times))) - target
 
     if above(0.0) <= 0:
         return 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,8 @@ from jamrank.acquisition.view import candidate_pairs
 from jamrank.linalg.blas import blas_threads
 from jamrank.typing import FloatArray, IntArray
 
+# Maps upper and lower items to the probabilities of these orders.
+OrderOf = Callable[[IntArray, IntArray], FloatArray]
 # The order of two items is certain from this probability on: the interval of their difference excludes 0.
 _SETTLED = 0.975
 # Numbers of votes on one truth, beyond which its majority is as good as certain.
@@ -44,11 +47,11 @@ def votes_to_settle(margin: FloatArray, variance: FloatArray, flip: float, *, on
     the margin is 1.96 standard deviations from 0. Where all votes on a pair share one truth, they say together at
     most what that truth says, once: if that is not enough, no number of votes on this pair is.
 
-    margin, variance: Of the differences of scores.
+    margin, variance: Of the differences of scores; NaN where unknown.
     flip: Of the annotators who are to vote.
     one_truth: Whether all votes on a pair share one truth.
     """
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         wanted = (ndtri(_SETTLED) / margin) ** 2 - 1.0 / variance
     if one_truth:
         enough = np.array(
@@ -74,6 +77,7 @@ def suggest_pairs(
     most: int = 15,
     *,
     one_truth: bool = False,
+    order: OrderOf | None = None,
 ) -> Suggestions:
     """Return the pairs with the most information on the goal, each given those before it.
 
@@ -82,18 +86,31 @@ def suggest_pairs(
     goal: The order of all items unless given.
     most: How many pairs.
     one_truth: Whether all votes on a pair share one truth; see :func:`votes_to_settle`.
+    order: Returns how likely each item of the first array is truly above that of the second, NaN where votes do not
+        compare them; by default from the covariance.
     """
     with blas_threads(len(scores)):
-        return _suggest(scores, covariance, flip, goal or Goal("ranking"), most, one_truth)
+        belief = GaussianScores(np.array(scores, dtype=np.float64), np.array(covariance, dtype=np.float64))
+        upper, lower, gain = _most_informative(belief, flip, goal or Goal("ranking"), most)
+    margin = np.asarray(scores)[upper] - np.asarray(scores)[lower]
+    above = _by_covariance(np.asarray(scores), covariance, upper, lower) if order is None else order(upper, lower)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = (margin / ndtri(np.maximum(above, 0.5))) ** 2  # so that votes needed and probability agree
+    return Suggestions(upper, lower, above, gain, votes_to_settle(margin, variance, flip, one_truth=one_truth))
 
 
-def _suggest(
-    scores: FloatArray, covariance: FloatArray, flip: float, goal: Goal, most: int, one_truth: bool
-) -> Suggestions:
-    belief = GaussianScores(np.array(scores, dtype=np.float64), np.array(covariance, dtype=np.float64))
+def _by_covariance(scores: FloatArray, covariance: FloatArray, upper: IntArray, lower: IntArray) -> FloatArray:
+    margin, variance = GaussianScores(scores, np.asarray(covariance)).margin(upper, lower)
+    return np.asarray(ndtr(margin / np.sqrt(variance)))
+
+
+def _most_informative(
+    belief: GaussianScores, flip: float, goal: Goal, most: int
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the pairs, the item of the higher score first, with the information of a vote on each."""
     rng = np.random.default_rng(0)
-    first, second = candidate_pairs(belief.mean, rng)
-    mean, variance = belief.margin(first, second)
+    first, second = candidate_pairs(belief.mean, rng, goal.group)
+    mean, _ = belief.margin(first, second)
     chosen, gains = [], []
     free = np.ones(len(first), np.bool_)
     for _ in range(min(most, len(first))):
@@ -110,8 +127,4 @@ def _suggest(
     upper, lower = (
         np.where(turned, *ends) for ends in ((second[picked], first[picked]), (first[picked], second[picked]))
     )
-    margin, spread = np.abs(mean[picked]), variance[picked]
-    above = np.asarray(ndtr(margin / np.sqrt(spread)))
-    return Suggestions(
-        upper, lower, above, np.array(gains), votes_to_settle(margin, spread, flip, one_truth=one_truth)
-    )
+    return upper, lower, np.array(gains)

@@ -74,16 +74,28 @@ class Proposals:
     learning: BoolArray | None = None
 
 
-def candidate_pairs(mean: FloatArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Return pairs to choose from: all, or with very many items neighbours in the order and some at random."""
+def candidate_pairs(
+    mean: FloatArray, rng: np.random.Generator, group: IntArray | None = None
+) -> tuple[IntArray, IntArray]:
+    """Return pairs to choose from: all, or with very many items neighbours in the order and some at random.
+
+    group: The question of each item, where only items of the same one can be compared; then neighbours only.
+    """
     n = len(mean)
     if n <= MOST_DENSE:
         first, second = np.triu_indices(n, 1)
-        return first, second
-    order = np.argsort(mean, kind="stable")
-    near = [(order[:-step], order[step:]) for step in range(1, _NEIGHBOURS + 1)]
-    far = [(np.arange(n), (np.arange(n) + rng.integers(1, n, n)) % n) for _ in range(_FAR)]
+        return (first, second) if group is None else _within(group, first, second)
+    order = np.argsort(mean, kind="stable") if group is None else np.lexsort((mean, group))
+    n_near, n_far = (_NEIGHBOURS, _FAR) if group is None else (_NEIGHBOURS + _FAR, 0)
+    near = [(order[:-step], order[step:]) for step in range(1, n_near + 1)]
+    near = near if group is None else [_within(group, *pairs) for pairs in near]
+    far = [(np.arange(n), (np.arange(n) + rng.integers(1, n, n)) % n) for _ in range(n_far)]
     ends = [np.concatenate(side) for side in zip(*near, *far, strict=True)]
     low, high = np.minimum(*ends), np.maximum(*ends)
     codes = np.unique(low * n + high)
     return codes // n, codes % n
+
+
+def _within(group: IntArray, first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
+    same = group[first] == group[second]
+    return first[same], second[same]

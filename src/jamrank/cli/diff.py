@@ -15,7 +15,19 @@ if TYPE_CHECKING:
     from jamrank.report import Analysis
 
 
+class _Diff(click.Command):
+    """Says what is missing: the votes are the first argument, so that click would name them where an item is."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.MissingParameter as error:
+            raise click.UsageError("expected VOTES and two items, as in jamrank diff votes.csv A B", ctx) from error
+
+
 @click.command(
+    cls=_Diff,
     epilog="""\b
 Examples:
   jamrank diff votes.csv gpt-4 claude
@@ -23,7 +35,7 @@ Examples:
   jamrank diff votes.csv "essay 7" "essay 2" --model CrowdBT --scale elo
   jamrank diff votes.csv gpt-4 claude --without bob --json
 
-Exit code 0 when done, 2 when the input cannot be used."""
+Exit code 0 when done, 2 when the input cannot be used.""",
 )
 @votes_options
 @click.argument("a", metavar="A")

@@ -71,7 +71,7 @@ def _show(made: Plan, status: Status, budget: float | None, picture: str | None)
 
     from jamrank.cli.display import print_table
     from jamrank.cli.messages import say
-    from jamrank.text import in_percent, many, number
+    from jamrank.text import about, in_percent, many, number, two_digits
 
     console = Console()
     say(console, f"Now: {status.reason}")
@@ -80,8 +80,8 @@ def _show(made: Plan, status: Status, budget: float | None, picture: str | None)
         text = f"The target of {in_percent(made.target)} is not reached within {horizon}; "
         text += f"error then {in_percent(made.error[-1])}."
     else:
-        price = number(round(made.cost_needed, 2))
-        text = f"About {many(round(made.votes_needed), 'further vote')} at a cost of {price} bring the "
+        needed, price = about(made.votes_needed, "further vote"), number(two_digits(made.cost_needed))
+        text = f"{needed[0].upper()}{needed[1:]} at a cost of {price} bring the "
         text += f"expected error to {in_percent(made.target)} (mean of {made.runs} simulated collections)."
     say(console, text, "bold")
     if budget is not None:

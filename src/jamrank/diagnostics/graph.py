@@ -141,3 +141,14 @@ def components_of(votes: Comparisons, scores: FloatArray) -> IntArray | None:
     place = np.empty(len(size), dtype=np.int64)
     place[np.lexsort((-best, -size))] = np.arange(len(size))
     return np.asarray(place[found])
+
+
+def question_of_items(votes: Comparisons) -> IntArray | None:
+    """Return the question of each item where each belongs to one of several, like answers to prompts; else None."""
+    if len(votes.questions) < 2:
+        return None
+    low, high = np.full(votes.n_items, len(votes.questions)), np.full(votes.n_items, -1)
+    for items in (votes.pair_first, votes.pair_second):
+        np.minimum.at(low, items, votes.pair_question)
+        np.maximum.at(high, items, votes.pair_question)
+    return low if (low >= high).all() else None

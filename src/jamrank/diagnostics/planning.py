@@ -88,14 +88,31 @@ def _root(function: Callable[[float], float], low: float, below: float, high: fl
     return (low + high) / 2
 
 
-def some_pairs(n_items: int, most: int) -> tuple[IntArray, IntArray]:
-    """Return all pairs of items, or of more than ``most`` a random sample, always the same one."""
+def some_pairs(n_items: int, most: int, group: IntArray | None = None) -> tuple[IntArray, IntArray]:
+    """Return all pairs of items, or of more than ``most`` a random sample, always the same one.
+
+    group: The question of each item, where only items of the same one can be compared.
+    """
+    if group is not None:
+        return _pairs_within(group, most)
     if n_items * (n_items - 1) // 2 <= most:
         first, second = np.triu_indices(n_items, 1)
         return first, second
     rng = np.random.default_rng(0)
     first = rng.integers(0, n_items, most)
     return first, (first + rng.integers(1, n_items, most)) % n_items
+
+
+def _pairs_within(group: IntArray, most: int) -> tuple[IntArray, IntArray]:
+    """Return all pairs of items of one group, or a sample: each item with those before it in its group."""
+    order = np.argsort(group, kind="stable")
+    begin = np.searchsorted(group[order], group[order])
+    before = np.arange(len(order)) - begin
+    ends = np.cumsum(before)
+    total = int(ends[-1]) if len(ends) else 0
+    picked = np.arange(total) if total <= most else np.random.default_rng(0).integers(0, total, most)
+    at = np.searchsorted(ends, picked, side="right")
+    return order[begin[at] + picked - (ends[at] - before[at])], order[at]
 
 
 def score_errors(result: RankingResult) -> FloatArray:

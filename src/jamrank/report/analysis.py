@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from jamrank.acquisition.goals import Goal
 from jamrank.acquisition.suggestions import Suggestions, suggest_pairs
 from jamrank.data.comparisons import Comparisons
 from jamrank.diagnostics import Contested, Health, Unsettled, check, contested_pairs, unsettled_pairs
-from jamrank.diagnostics.graph import components_of
+from jamrank.diagnostics.graph import components_of, question_of_items
 from jamrank.inference.order_probability import OrderProbability
 from jamrank.inference.result import RankingResult
 from jamrank.io.out_of_core.parted import Votes
@@ -147,8 +148,21 @@ class Analysis(ResultTables):
         if self.models_annotators:
             flips, votes = self.result.annotators.flip, self.result.votes.decided_votes
             flip = float(np.average(flips if flips.ndim == 1 else flips.mean(axis=1), weights=votes))
-        one_truth = self.result.spec.unit == "pair"
-        return suggest_pairs(self.scores, covariance, min(max(flip, 0.0), 0.5), most=_MOST_NEXT, one_truth=one_truth)
+        assert isinstance(self.votes, Comparisons)
+        return suggest_pairs(
+            self.scores,
+            covariance,
+            min(max(flip, 0.0), 0.5),
+            Goal("ranking", group=question_of_items(self.votes)),
+            most=_MOST_NEXT,
+            one_truth=self.result.spec.unit == "pair",
+            order=self._above_by_votes,
+        )
+
+    def _above_by_votes(self, upper: IntArray, lower: IntArray) -> FloatArray:
+        """Return the probabilities of orders; NaN where no votes connect the two items."""
+        above, group = self.order.above(upper, lower), self.order.group
+        return above if group is None else np.where(group[upper] == group[lower], above, np.nan)
 
     @cached_property
     def contested(self) -> Contested | None:

@@ -206,16 +206,14 @@ def _ask_next(analysis: Analysis) -> pl.DataFrame | None:
     found = analysis.ask_next
     if found is None:
         return None
-    above = analysis.order.above(found.upper, found.lower)
     return (
-        _named_pairs(analysis, found.upper, found.lower, above)
+        _named_pairs(analysis, found.upper, found.lower, found.above)
         .with_columns(
             votes=pl.Series(_votes_so_far(analysis, found.upper, found.lower), dtype=pl.Float64),
             gain=pl.Series(found.gain),
-            # The normal approximation may call an order certain that is not quite by the draws.
-            to_settle=pl.Series(np.maximum(found.to_settle, 1.0)),
+            to_settle=pl.Series(found.to_settle),
         )
-        .filter(pl.col("above").is_between(1 - SETTLED, SETTLED, closed="none"))
+        .filter(pl.col("above").is_nan() | pl.col("above").is_between(1 - SETTLED, SETTLED, closed="none"))
     )
 
 

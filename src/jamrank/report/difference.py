@@ -15,8 +15,7 @@ from jamrank.inference.order_probability import find_items
 from jamrank.inference.scale import points_of
 from jamrank.report.analysis import Analysis
 from jamrank.report.judges import too_narrow
-from jamrank.report.markup import percent
-from jamrank.text import many, number, safe_text
+from jamrank.text import many, number, percent, safe_text
 
 
 @dataclass(frozen=True)

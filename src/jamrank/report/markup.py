@@ -89,13 +89,6 @@ def _width(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def percent(share: float) -> str:
-    """Return a probability in percent, as text; never 0 % or 100 %."""
-    if share < 0.005:
-        return "<1 %"
-    return ">99 %" if share > 0.995 else f"{round(100 * share)} %"
-
-
 def plural(number: int, noun: str) -> str:
     """Return a count with its noun."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

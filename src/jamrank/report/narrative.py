@@ -10,8 +10,7 @@ from jamrank.diagnostics import SETTLED
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.report.analysis import Analysis
 from jamrank.report.judges import are_correlated, judge_sentences, listed, same_votes, too_narrow
-from jamrank.report.markup import percent
-from jamrank.text import many, pairs_of_items, safe_text
+from jamrank.text import many, pairs_of_items, percent, safe_text
 from jamrank.typing import FloatArray
 
 _MOST_NAMED, _FIRST = 3, 5

@@ -11,6 +11,7 @@ from jamrank.report.markup import count, decimal, plural, tag
 from jamrank.studio.analysis import Analysis
 from jamrank.studio.feed import Feed, JudgeFacts
 from jamrank.studio.study import Study
+from jamrank.text import about
 
 _HEADINGS = {
     "go": "Continue",
@@ -44,7 +45,7 @@ def light_of(status: Any, study: Study, criterion: str, per_minute: float) -> Li
     left = []
     needed = getattr(status, "votes_needed", None)
     if needed is not None and status.state == "go":
-        left.append(f"about {needed:,.0f} votes to go")
+        left.append(f"{about(needed, 'vote')} to go")
         if study.cost_per_vote:
             left.append(f"at a cost of about {needed * study.cost_per_vote:,.2f}")
         if per_minute > 0:

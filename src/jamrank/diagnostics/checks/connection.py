@@ -6,7 +6,7 @@ import numpy as np
 
 from jamrank.diagnostics.examination import MOST_LISTED, Examination, json_ids
 from jamrank.diagnostics.findings import CheckResult, Finding
-from jamrank.diagnostics.graph import find_bridges
+from jamrank.diagnostics.graph import find_bridges, question_of_items
 from jamrank.text import many, safe_text
 
 _SIZES_SHOWN = 3
@@ -20,11 +20,19 @@ def connection(examination: Examination) -> CheckResult:
         return CheckResult(counts=counts)
     if n_groups == 1:
         return CheckResult([Finding("good", "Decided votes connect all items.", "connection")], counts)
+    question = question_of_items(examination.votes)
+    if question is not None and n_groups == len(np.unique(question)):
+        sentence = (
+            f"Every item belongs to one of {n_groups:,} questions, within which decided votes connect all items: "
+            "scores of items of different questions cannot be compared."
+        )
+        return CheckResult([Finding("note", sentence, "connection")], counts)
     sizes = np.sort(np.bincount(examination.component))[::-1]
     listed = ", ".join(f"{size:,}" for size in sizes[:_SIZES_SHOWN]) + (", …" if n_groups > _SIZES_SHOWN else "")
+    within = "" if question is None else " of the same question"
     sentence = (
         f"The items form {n_groups:,} groups (of {listed} items) with no decided vote between them: scores of "
-        "different groups cannot be compared. Collect votes across the groups, or provide features."
+        f"different groups cannot be compared. Collect votes across the groups{within}, or provide features."
     )
     return CheckResult([Finding("problem", sentence, "connection")], counts)
 

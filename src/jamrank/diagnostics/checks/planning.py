@@ -7,7 +7,7 @@ import numpy as np
 from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.diagnostics.planning import expected_accuracy, more_votes, score_errors
-from jamrank.text import in_percent
+from jamrank.text import about, in_percent
 
 
 def planning(examination: Examination) -> CheckResult:
@@ -38,9 +38,8 @@ def planning(examination: Examination) -> CheckResult:
     elif where is None:
         sentence, more = f"{sentence}.", None
     else:
-        sentence = (
-            f"{sentence}; {in_percent(target, 0)} needs about {_two_digits(more)} more votes like these{where}."
-        )
+        needed = about(max(more, 1.0), "more vote")
+        sentence = f"{sentence}; {in_percent(target, 0)} needs {needed} like these{where}."
     measures = {"expected_accuracy": accuracy, "target": target, "more_votes": more}
     return CheckResult([Finding(level, sentence, "planning")], measures=measures)
 
@@ -55,8 +54,3 @@ def _where(examination: Examination) -> str | None:
     new_pairs = [] if examination.no_new_pairs else ["on new pairs"]
     new_questions = ["under new questions"] if examination.votes.has_questions else []
     return f", {' or '.join(new_pairs + new_questions)}" if new_pairs or new_questions else None
-
-
-def _two_digits(value: float) -> str:
-    digits = max(int(np.floor(np.log10(max(value, 1.0)))) - 1, 0)
-    return f"{round(max(value, 1.0), -digits):,.0f}"

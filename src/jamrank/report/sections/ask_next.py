@@ -22,13 +22,16 @@ def _render(report: Report) -> str:
         "votes on those above it. "
     )
     columns = order_columns()
+    compared = frame["above"].is_finite()
+    if not compared.all():
+        text += "Pairs without a probability join groups of items without a vote between them. "
     if frame["to_settle"].is_finite().any():
         text += (
             "The last column is the number of votes on the pair that would make its order certain, if the estimated "
             "difference in scores is right; a dash means more than a thousand, or that no number of votes would."
         )
         columns.append(Column("votes needed", _to_settle))
-    elif report.one_truth:
+    elif report.one_truth and compared.any():
         text += (
             "The model assumes that all votes on a pair under one question are about one truth, so that more of them "
             "cannot make its order certain: votes under new questions, or comparisons of these items with others, "

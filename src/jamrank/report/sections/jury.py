@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jamrank.report.markup import MISSING, count, decimal, finite, paragraph, percent, plain
+from jamrank.report.markup import MISSING, count, decimal, finite, paragraph, plain
 from jamrank.report.record import Report
 from jamrank.report.section import Section
 from jamrank.report.tables import Column, Row, whole_table
+from jamrank.text import percent
 
 
 def _render(report: Report) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from html import escape
 
 from jamrank.report import svg
-from jamrank.report.markup import MISSING, count, finite, paragraph, percent, plain, plural, tag
+from jamrank.report.markup import MISSING, count, finite, paragraph, plain, plural, tag
 from jamrank.report.record import Report
 from jamrank.report.section import Section
 from jamrank.report.tables import Column, Row, table
+from jamrank.text import percent
 
 _ABOVE = "P(above)"
 
