@@ -79,6 +79,9 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     ("number of errors unknown", r"How often .* err is unknown, only which err more than others: .*", holds.no_cycle),
     ("correlated errors", r"Errors of .* and .* are correlated .*", holds.correlated),
     ("errors are correlated, caution", r"Caution: the errors of the annotators are correlated; .*", holds.correlated),
+    ("intervals of flips withheld", r"The errors of the annotators are correlated: intervals of flips are withheld\.", holds.correlated),
+    ("tastes hide errors", r"Tastes of the annotators differ so much that errors cannot be told from them: .*", holds.never),
+    ("errors look like tastes", r"How often .* err is unknown: their tastes differ so much that errors look like tastes\.", holds.never),
     ("otherwise independent", r"Otherwise the errors of the annotators are nearly independent\.", holds.always),
     # the data
     ("size of the data",

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("benchmarks", reason="benchmarks/ is found where tests run as `python -m pytest` in the checkout")
 
 from benchmarks import (
+    alike_models,
     baseline,
     baseline_jobs,
     cluster,
@@ -300,6 +301,27 @@ def test_coverage_is_measured_on_votes_of_each_model_and_goes_on_where_it_stoppe
     assert all(0 <= row[name] <= 1 for row in rows for name in (*coverage.SHOWN, *coverage.NORMAL))
     assert all(0.1 < row["ratio"] < 10 for row in rows)
     assert "JAM" in coverage.text(rows, 2.0, {"commit": "x"})
+
+
+@pytest.mark.parametrize(("truth", "model"), [("pair", jr.JAM), ("vote", jr.CrowdBT)])
+def test_the_oracle_of_unusual_scores_draws_as_the_one_of_coverage_where_scores_are_normal(truth, model):
+    line = alike_models.ModelLine("plain", model, truth=truth)
+    drawn = alike_models.draw(line, 0)
+    known = alike_models.oracle(line, drawn, 0)
+    fitted = model().fit(drawn.votes)
+    same = coverage._with_the_truth_known(fitted, SimpleNamespace(flips=drawn.base), 1.5)
+    np.testing.assert_allclose(known.score_se, same.score_se, rtol=0.25)
+    assert np.abs(known.score_low - same.score_low).mean() < 0.15
+    assert known.score_se.mean() == pytest.approx(same.score_se.mean(), rel=0.05)
+
+
+@pytest.mark.parametrize("line", alike_models.MODEL_LINES, ids=lambda line: line.name)
+def test_lines_of_unusual_scores_and_flips_are_determined_by_the_seed(line):
+    one, again, other = (alike_models.draw(line, seed) for seed in (3, 3, 4))
+    assert (one.won == again.won).all() and (one.scores == again.scores).all()
+    assert not np.array_equal(one.scores, other.scores)
+    assert one.won.sum() + one.lost.sum() == line.n_votes == one.votes.n_votes
+    assert ((one.flips > 0) & (one.flips < 1)).all()
 
 
 def test_the_figures_of_a_gpu_are_those_that_were_measured():

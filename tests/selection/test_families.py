@@ -52,6 +52,15 @@ def test_it_is_compared_where_the_test_fails():
     assert "FamilyBT is recommended: annotators do not err independently." in many.sentences
 
 
+def test_it_is_left_out_where_its_ranking_would_be_nobody_s(monkeypatch):
+    monkeypatch.setattr(families, "agreement_with_ranking", lambda *given: 0.4)
+    votes = drawn(CAMPS, 0).votes
+    found = jr.selection.compare(votes, splits=["vote"], folds=2)
+    assert found.left_out["FamilyBT"] == "it finds no ranking that annotators share"
+    assert found.choice != "FamilyBT"
+    assert jr.Auto(folds=2).fit(votes).chosen_ != "FamilyBT"
+
+
 def test_it_is_not_tried_where_it_cannot_be_used(monkeypatch):
     votes = drawn(CAMPS, 0).votes
     assert families.differ_in_taste(votes)

@@ -35,6 +35,9 @@ from jamrank.noise import NOISES
 from jamrank.typing import FloatArray
 
 USUAL_LEVEL = 0.95
+# Intervals of flips are withheld where annotators are worth less than this share of their number.
+_INDEPENDENT = 0.975
+CORRELATED = "The errors of the annotators are correlated: intervals of flips are withheld."
 
 
 class AnnotatorFit:
@@ -80,6 +83,19 @@ class AnnotatorFit:
     def level_known(self) -> bool:
         """Whether the votes tell how high flips are, and not only which are higher."""
         return True
+
+    @property
+    def allows_for_correlation(self) -> bool:
+        """Whether the model allows for annotators who err together."""
+        return False
+
+    @cached_property
+    def why_withheld(self) -> str:
+        """Why intervals of flips are withheld, in a sentence; empty where they are not."""
+        if self.allows_for_correlation or self.effective_judges is None:
+            return ""
+        n = np.count_nonzero(self.votes.decided_votes > 0)
+        return CORRELATED if self.effective_judges < _INDEPENDENT * n else ""
 
     def trait(self, name: str) -> FloatArray | None:
         """Return a trait of each annotator; None if the noise does not have it."""
@@ -174,7 +190,10 @@ class AnnotatorFit:
     def verdicts(self) -> Verdicts:
         """The verdict on each annotator, with evidence and action."""
         low, high = self.flip_range
-        found = (judge if self.level_known else judge_relative)(self.overall, low, high, self.response_bias)
+        if self.level_known:
+            found = judge(self.overall, low, high, self.response_bias, shown=not self.why_withheld)
+        else:
+            found = judge_relative(self.overall, low, high, self.response_bias)
         found = self.amend(found)
         return name_copies(found, self.votes.annotators, self.votes.copy_of)
 
@@ -203,8 +222,11 @@ class AnnotatorFit:
         return self.votes.frame({"annotator": self.votes.annotators, **self._flip_columns(level)})
 
     def _flip_columns(self, level: float) -> dict[str, Any]:
-        """Return flips with their intervals, which are missing where only the prior tells how high flips are."""
-        known = np.full(len(self.overall), self.level_known)
+        """Return flips with their intervals, which are missing where they would not hold.
+
+        So it is where only the prior tells how high flips are, and where annotators err together.
+        """
+        known = np.full(len(self.overall), self.level_known and not self.why_withheld)
         low, high = (self.votes.with_gaps(bound, known) for bound in self.flip_bounds(level))
         return {"flip": self.overall, "flip_low": low, "flip_high": high}
 
@@ -253,6 +275,11 @@ class LatentAnnotators(AnnotatorFit):
     def counted(self) -> bool:
         """Whether flips are shares of votes against the scores, not estimates of the noise."""
         return not NOISES[self.fit.settings.noise].flips
+
+    @property
+    def allows_for_correlation(self) -> bool:
+        """Whether the model allows for annotators who err together: on pairs that are hard for all of them."""
+        return self.fit.settings.noise == "difficulty"
 
     @cached_property
     def level_known(self) -> bool:

@@ -21,10 +21,15 @@ from jamrank.inference.uncertainty import Uncertainty
 from jamrank.inference.verdicts import Verdicts
 from jamrank.inference.vote_query import VoteQuery, probit_adjusted_sigmoid
 from jamrank.inference.vote_summary import VoteSummary
-from jamrank.typing import FloatArray, IntArray
+from jamrank.typing import BoolArray, FloatArray, IntArray
 
 # Annotators are called a family if they are one with more than this probability.
 _LIKELY = 0.5
+# Tastes that nobody shares cannot be told from errors where scores are less correlated with the ranking than this.
+_ONE_SCALE = 0.8
+TASTES = (
+    "Tastes of the annotators differ so much that errors cannot be told from them: intervals of flips are withheld."
+)
 
 
 def summarise(draws: FamilyDraws, kept: IntArray, votes: FloatArray) -> dict[str, Any]:
@@ -170,12 +175,31 @@ class FamilyAnnotators(AnnotatorFit):
         """How many independent judges the annotators are worth, by how far families share what is theirs."""
         return float(self.found["effective_judges"])
 
+    @property
+    def allows_for_correlation(self) -> bool:
+        """Whether the model allows for annotators who err together."""
+        return True
+
+    @cached_property
+    def why_withheld(self) -> str:
+        """Why intervals of flips are withheld, in a sentence; empty where they are not.
+
+        With wide tastes that nobody shares, nearly every error may be one of taste, and flips are then near 0
+        or 1, however often an annotator errs.
+        """
+        alike = agreement_with_ranking(self.found, self.votes.decided_votes > 0)
+        return TASTES if alike < _ONE_SCALE else ""
+
     @cached_property
     def verdicts(self) -> Verdicts:
         """What to think of each annotator; of members of a family, that they are."""
         found = super().verdicts
         verdict, evidence, action = list(found.verdict), list(found.evidence), list(found.action)
         names, family = self.votes.annotators, self.found["family"]
+        by_flip = np.isin(verdict, ["reliable", "noisy", "adversarial"]) & (family < 0)
+        for k in np.flatnonzero(by_flip & bool(self.why_withheld)):
+            verdict[k], evidence[k] = "unresolved", "own tastes explain the votes: errors look like tastes"
+            action[k] = "keep; only items of known order show how often votes are wrong"
         for k in np.flatnonzero(family >= 0):
             others = [str(names[j]) for j in np.flatnonzero(family == family[k]) if j != k]
             if verdict[k] in ("reliable", "noisy"):
@@ -202,6 +226,19 @@ def effective_number(draws: FamilyDraws, votes: FloatArray) -> float:
     r = together * of_family[:, None, None] / (spread[:, :, None] * spread[:, None, :])
     r[:, np.arange(n), np.arange(n)] = 1.0
     return float((n**2 / r.sum(axis=(1, 2)))[times.ravel()].mean())
+
+
+def agreement_with_ranking(found: dict[str, Any], known: BoolArray) -> float:
+    """Return the mean correlation of the ranking's scores with those in the mind of annotators without a family.
+
+    1 where all have one; ``known`` tells who has decided votes.
+    """
+    own = found["own_scores"][known & (found["family"] < 0)]
+    common = found["score_draws"].mean(axis=0)
+    common = common - common.mean()
+    size = np.sqrt((own**2).sum(axis=1) * (common**2).sum())
+    alike = np.divide(own @ common, size, out=np.ones(len(own)), where=size > 0)
+    return float(alike.mean()) if len(own) else 1.0
 
 
 def taste_agreement(found: dict[str, Any]) -> float | None:

@@ -50,9 +50,16 @@ class Verdicts:
     action: list[str]
 
 
-def judge(flip: FloatArray, low: FloatArray, high: FloatArray, habits: ResponseBias | None = None) -> Verdicts:
-    """Return verdicts with evidence and actions; the arguments are those of :func:`verdicts`."""
+def judge(
+    flip: FloatArray, low: FloatArray, high: FloatArray, habits: ResponseBias | None = None, shown: bool = True
+) -> Verdicts:
+    """Return verdicts with evidence and actions; the arguments are those of :func:`verdicts`.
+
+    shown: Whether the evidence has the intervals.
+    """
     found = verdicts(flip, low, high, habits)
+    if not shown:
+        low = high = np.full(len(flip), np.nan)
     return Verdicts(found, evidence(found, flip, low, high, habits), actions(found))
 
 

@@ -89,6 +89,8 @@ class Analysis(ResultTables):
         if flip.ndim == 1:
             return None
         names, interval = self.annotators["annotator"].to_list(), getattr(result.annotators, "cluster_interval", None)
+        if result.annotators.why_withheld:
+            interval = None
         return Skills(pl.DataFrame(result.clusters()), names, flip, result.extras["cluster_votes"], interval)
 
     # -- uncertainty ----------------------------------------------------------------------------------------------

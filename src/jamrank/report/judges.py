@@ -131,10 +131,14 @@ def _advice(analysis: Analysis) -> list[str]:
         )
     unresolved = names["unresolved"][::-1]
     if unresolved:
+        why = (
+            ": their tastes differ so much that errors look like tastes."
+            if analysis.result.can.families
+            else ", only which err more than others: the compared pairs form no cycle, as where all share one "
+            "baseline, so errors look like close pairs."
+        )
         sentences.append(
-            f"How often {many(len(unresolved), 'annotator')} ({listed(unresolved, _MOST_NAMED)}) err is unknown, "
-            "only which err more than others: the compared pairs form no cycle, as where all share one baseline, "
-            "so errors look like close pairs."
+            f"How often {many(len(unresolved), 'annotator')} ({listed(unresolved, _MOST_NAMED)}) err is unknown{why}"
         )
     return sentences
 
@@ -164,10 +168,11 @@ def too_narrow(analysis: Analysis) -> list[str]:
     """Warn that intervals assume independent errors, where errors are correlated."""
     if not are_correlated(analysis):
         return []
+    which = "Intervals of flips are withheld, all others here" if why_withheld(analysis) else "All intervals here"
     return [
         f"Caution: the errors of the annotators are correlated; {analysis.n_judges:,} annotators are equivalent to "
-        f"{analysis.effective_judges:.1f} independent ones. All intervals here are too narrow, all probabilities too "
-        "extreme, and most flips too low."
+        f"{analysis.effective_judges:.1f} independent ones. {which} are too narrow, all probabilities too extreme, "
+        "and most flips too low."
     ]
 
 
@@ -196,6 +201,11 @@ def same_votes(analysis: Analysis) -> list[str]:
     return sentences
 
 
+def why_withheld(analysis: Analysis) -> str:
+    """Return why intervals of flips are withheld, in a sentence; empty where they are not."""
+    return analysis.result.judging.annotators.why_withheld
+
+
 def family_sentences(analysis: Analysis) -> list[str]:
     """Name families of annotators who share a taste, and say whether one order holds for all; for FamilyBT."""
     result = analysis.result
@@ -211,6 +221,7 @@ def family_sentences(analysis: Analysis) -> list[str]:
     ]
     if (found["sds"][:, 2] > 0).mean() > _LIKELY:
         sentences.append("Annotators have tastes of their own; intervals allow for them.")
+    sentences += [why_withheld(analysis)] if why_withheld(analysis) else []
     if not sentences:
         sentences = ["No annotators were found to share a taste; intervals allow for the possibility."]
     agreement = taste_agreement(found)
@@ -236,9 +247,10 @@ def correlated_sentences(analysis: Analysis) -> list[str]:
             f"({row['correlation']:.2f}; they agree on {number(row['agreed'])} of "
             f"{many(row['pairs'], 'common pair')}, expected {row['expected']:,.0f}){advice}."
         )
-    if not are_correlated(analysis):
-        sentences.append("Otherwise the errors of the annotators are nearly independent.")
-    return sentences
+    if are_correlated(analysis):
+        return sentences
+    withheld = why_withheld(analysis)
+    return [*sentences, withheld or "Otherwise the errors of the annotators are nearly independent."]
 
 
 def _sway_sentences(analysis: Analysis) -> list[str]:

@@ -195,7 +195,7 @@ class Auto(RankingModel):
             plain = not (from_disk or gold or ties or found.trials[found.choice()].candidate.features)
             if plain and differ_in_taste(sample):
                 found = try_families(found, forward)
-                candidates.append(found.trials["FamilyBT"].candidate)
+                candidates += [found.trials[name].candidate for name in ("FamilyBT",) if name in found.trials]
             name = found.choice()
             drawn = sample is not votes and sample.n_folded < votes.n_votes
             reason = _reason(found, self.folds, votes.n_votes if drawn else None, forward)

@@ -11,6 +11,7 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.errors import JamrankWarning
 from jamrank.fitting.family_normal import MOST_SAMPLED, nearly_normal
 from jamrank.fitting.family_votes import FamilyVotes
+from jamrank.inference.families import agreement_with_ranking
 from jamrank.inference.taste_test import taste_p_value
 from jamrank.models.base import RankingModel
 from jamrank.models.registry import find_model
@@ -27,6 +28,8 @@ _TRAINING = 0.75
 # Held-out losses need fewer draws than intervals.
 _DRAWS = 160
 _LIKELY = 0.5
+# A ranking less correlated with what annotators without a family have in mind is nobody's.
+_IN_COMMON = 0.5
 
 
 def differ_in_taste(votes: Comparisons) -> bool:
@@ -57,7 +60,10 @@ def _in_cycles(votes: Comparisons) -> bool:
 
 
 def try_families(found: HeldOut, forward: bool = False) -> HeldOut:
-    """Hold votes out from FamilyBT, too, and choose it where it finds tastes and its loss is not higher."""
+    """Hold votes out from FamilyBT, too, and choose it where it finds tastes and its loss is not higher.
+
+    It is left out where nearly all of what annotators have in mind is their own: its ranking would be nobody's.
+    """
     name, kind = found.choice(), find_model("FamilyBT")
     made: list[RankingModel] = []
 
@@ -69,7 +75,14 @@ def try_families(found: HeldOut, forward: bool = False) -> HeldOut:
     alone = hold_out(found.votes, found.fold, [candidate], forward=forward)
     both = replace(found, trials={**found.trials, **alone.trials})
     likely = float(np.mean([_own_tastes(model) for model in made]))
+    if np.mean([_alike(model) for model in made]) < _IN_COMMON:
+        return replace(found, left_out={**found.left_out, "FamilyBT": "it finds no ranking that annotators share"})
     return replace(both, by_tastes=likely > _LIKELY and not both.difference("FamilyBT", name).low > 0)
+
+
+def _alike(model: RankingModel) -> float:
+    """Return how much the ranking agrees with what annotators without a family have in mind."""
+    return agreement_with_ranking(model.result_.extras, model.result_.votes.decided_votes > 0)
 
 
 def _own_tastes(model: RankingModel) -> float:

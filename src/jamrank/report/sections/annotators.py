@@ -175,7 +175,7 @@ def _correlated(report: Report) -> str:
     )
     text = "These annotators agree more often than independent errors explain; a correlation of 1 is a copy. "
     if report.effective_judges < INDEPENDENT * report.n_judges:
-        text += f"{effective}, and all intervals are too narrow."
+        text += f"{effective}, and intervals of scores and ranks are too narrow."
     else:
         text += f"Otherwise errors are nearly independent: {effective}."
     shown = report.correlated.head(25).iter_rows(named=True)
