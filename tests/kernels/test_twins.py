@@ -457,8 +457,12 @@ def test_lists_of_votes_equal_their_twins_and_so_do_their_sums(pairs, annotators
         module.repeat(start, np.arange(pairs, dtype=np.int32), near, 3)
         module.repeat(start, values, by_row, 3)
         spelled = module.count_spelled(result, weight, 3)
+        sides, against = np.empty((2, pairs)), np.empty((2, annotators))
+        module.count_sides(start, result, weight, *sides, 3)
+        module.count_against(start, who, result, weight, np.round(2 * values - 1), *against, 3)
         lists = {"begin": begin, "vote": vote, "weight": own, "share": share, "spelled": np.array(spelled)}
         sums = {"pairs": by_pair, "annotators": by_annotator, "near": near, "rows": by_row}
+        sums |= {"sides": sides, "against": against}
         found.append(({**lists, **sums}, marks.tolist()))
     assert_close(found[0][0], found[1][0])
     assert found[0][1] == found[1][1]

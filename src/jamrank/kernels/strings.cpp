@@ -130,7 +130,7 @@ class TextCodes {
     nb::list words() const { return as_list(all_.keys()); }
 
   private:
-    static constexpr size_t kMostParts = 16, kAhead = 64, kFew = 1 << 12;
+    static constexpr size_t kMostParts = 16, kAhead = 64, kFew = 1 << 15;
 
     // Words are looked up some texts later, when their places in the table have been fetched.
     static void read(const TextArray& array, size_t begin, size_t end, Met& met, int32_t* codes) {

@@ -40,6 +40,8 @@ from jamrank.kernels.twin.passes import (
     weighted_gram,
 )
 from jamrank.kernels.twin.patterns import (
+    count_against,
+    count_sides,
     jury_patterns,
     list_likelihoods,
     list_votes,
@@ -62,7 +64,9 @@ __all__ = [
     "code_rows",
     "code_strings",
     "copy_bounded",
+    "count_against",
     "count_pairs",
+    "count_sides",
     "count_spelled",
     "direct",
     "draw_effects",
