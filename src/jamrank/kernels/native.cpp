@@ -12,6 +12,7 @@
 #include "effects.hpp"
 #include "item_rows.hpp"
 #include "marginal.hpp"
+#include "products.hpp"
 #include "votes.hpp"
 
 namespace jamrank {
@@ -463,20 +464,61 @@ double maximisation(const Array<const int64_t>& start, const Seconds& second, co
     return layout.write_out(sums, gradient, degree);
 }
 
+// The curvature matrix of the scores, a graph Laplacian, in threads.
+class Curvatures {
+  public:
+    Curvatures(const Array<const int64_t>& start, const Seconds& second, const Floats& curvature, size_t items, int threads)
+        : n_(curvature.size()),
+          items_(items),
+          blocks_(block_count(n_, items)),
+          // Starting threads would take longer than a product over few rows.
+          threads_(n_ <= kFewLinks ? 1 : threads),
+          rows_(as_rows(start, second, n_, items)),
+          curvature_(curvature.data()),
+          sums_(blocks_, items) {}
+
+    void times(const double* vector, double* product) {
+        for_blocks(blocks_, threads_, [&](size_t block) {
+            const Span span = span_of(block, blocks_, n_);
+            active->laplacian(rows_, curvature_, vector, span.begin, span.end, sums_.clear(block));
+        });
+        sums_.collect(0, items_, product);
+    }
+
+  private:
+    size_t n_, items_, blocks_;
+    int threads_;
+    Rows rows_;
+    const float* curvature_;
+    Accumulators sums_;
+};
+
 void laplacian(const Array<const int64_t>& start, const Seconds& second, const Floats& curvature, const Doubles& vector,
                OutDoubles product, int threads) {
-    const size_t n = curvature.size(), items = vector.size();
-    require(product.size() == items, "expected one entry for each item");
-    const Rows rows = as_rows(start, second, n, items);
-    const size_t blocks = block_count(n, items);
+    require(product.size() == vector.size(), "expected one entry for each item");
+    Curvatures matrix(start, second, curvature, vector.size(), threads);
     nb::gil_scoped_release release;
-    Accumulators sums(blocks, items);
-    // Starting threads would take longer than a product over few rows.
-    for_blocks(blocks, n <= kFewLinks ? 1 : threads, [&](size_t block) {
-        const Span span = span_of(block, blocks, n);
-        active->laplacian(rows, curvature.data(), vector.data(), span.begin, span.end, sums.clear(block));
-    });
-    sums.collect(0, items, product.data());
+    matrix.times(vector.data(), product.data());
+}
+
+// Conjugate gradients for the curvature matrix plus a diagonal; see solve_laplacian in jamrank/kernels/twin/steps.py.
+void solve_laplacian(const Array<const int64_t>& start, const Seconds& second, const Floats& curvature,
+                     const Doubles& target, const Doubles& diagonal, const Doubles& inverse, const Doubles& share, double held,
+                     double tolerance, int max_iter, OutDoubles solution, int threads) {
+    const size_t n = target.size();
+    require(diagonal.size() == n && inverse.size() == n && share.size() == n && solution.size() == n,
+            "expected one entry for each item");
+    Curvatures matrix(start, second, curvature, n, threads);
+    nb::gil_scoped_release release;
+    const auto times = [&](const double* vector, double* product) {
+        matrix.times(vector, product);
+        for (size_t k = 0; k < n; ++k) product[k] += diagonal.data()[k] * vector[k];
+    };
+    const auto precondition = [&](const double* vector, double* out) {
+        const double common = dot(share.data(), vector, n) / held;
+        for (size_t k = 0; k < n; ++k) out[k] = inverse.data()[k] * vector[k] + share.data()[k] * common;
+    };
+    conjugate_gradients(times, precondition, target.data(), tolerance, max_iter, solution.data(), n);
 }
 
 double assign(const Ints& first, const Ints& second, const Doubles& projections, const Doubles& norms,
@@ -544,6 +586,7 @@ NB_MODULE(_native, m) {
     m.def("marginal_lists", &marginal_lists);
     m.def("maximisation", &maximisation);
     m.def("laplacian", &laplacian);
+    m.def("solve_laplacian", &solve_laplacian);
     m.def("assign", &assign);
     m.def("weighted_gram", &weighted_gram);
     select("auto");

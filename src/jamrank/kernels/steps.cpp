@@ -3,28 +3,12 @@
 
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
 #include <vector>
+
+#include "products.hpp"
 
 namespace jamrank {
 namespace {
-
-// In an order that does not change, and that vector instructions can follow.
-double dot(const double* a, const double* b, size_t n) {
-    constexpr size_t kWide = 8;
-    double sums[kWide] = {};
-    size_t k = 0;
-    for (; k + kWide <= n; k += kWide)
-        for (size_t lane = 0; lane < kWide; ++lane) sums[lane] += a[k + lane] * b[k + lane];
-    double sum = 0.0;
-    for (; k < n; ++k) sum += a[k] * b[k];
-    for (double own : sums) sum += own;
-    return sum;
-}
-
-void add(double factor, const double* a, double* to, size_t n) {
-    for (size_t k = 0; k < n; ++k) to[k] += factor * a[k];
-}
 
 // L-BFGS with the EM step in place of a scaled gradient; see lbfgs_direction in jamrank/kernels/twin/steps.py. `direction`
 // is the EM step at first.

@@ -52,7 +52,7 @@ from jamrank.kernels.twin.patterns import (
     patterns,
     spell_out,
 )
-from jamrank.kernels.twin.steps import lbfgs_direction
+from jamrank.kernels.twin.steps import lbfgs_direction, solve_laplacian
 
 __all__ = [
     "FieldCodes",
@@ -99,6 +99,7 @@ __all__ = [
     "regular_lines",
     "repeat",
     "run_lengths",
+    "solve_laplacian",
     "sort_keys",
     "spell_out",
     "sum_by_code",
