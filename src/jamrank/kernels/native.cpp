@@ -194,18 +194,16 @@ double expectation_lists(const Array<const int64_t>& start, const Seconds& secon
     require(tables.size() == 2 * kinds, "two entries a kind of vote");
     const Rows rows = as_rows(start, second, n, items);
     RaggedVotes lists{vote_start.data(), vote.data(), vote_weight.size() ? vote_weight.data() : nullptr, tables.data()};
-    const size_t room = kinds + kSpare;
-    std::vector<double> ratio(room, 1.0), base(room, 0.0);
+    std::vector<double> ratio(kinds), base(kinds);
     for (size_t kind = 0; kind < kinds; ++kind) {
         const double log_ratio = tables.data()[2 * kind] - tables.data()[2 * kind + 1];
         ratio[kind] = std::exp(log_ratio);
         base[kind] = tables.data()[2 * kind + 1];
         lists.furthest = std::max(lists.furthest, std::fabs(log_ratio));
     }
-    lists.ratio = lists.weight ? nullptr : ratio.data();
+    lists.ratio = ratio.data();
     lists.base = base.data();
-    lists.kinds = static_cast<int32_t>(kinds);
-    const Layout layout(rows, bent, room);
+    const Layout layout(rows, bent, kinds);
     const size_t blocks = block_count(n, layout.size);
     nb::gil_scoped_release release;
     const Exponentials exponentials(scores.data(), items, kLargestProduct);
