@@ -546,28 +546,6 @@ double assign(const Ints& first, const Ints& second, const Doubles& projections,
     return value;
 }
 
-// Weighted products of every two rows of a matrix, on and above the diagonal, in a fixed order, as BLAS does not promise.
-void weighted_gram(const Doubles& matrix, const Doubles& weight, OutDoubles products) {
-    const size_t columns = weight.size(), rows = columns ? matrix.size() / columns : 0;
-    require(matrix.size() == rows * columns && products.size() == rows * rows, "one product for every two rows");
-    constexpr size_t kLanes = 8;
-    std::vector<double> weighted(columns);
-    for (size_t a = 0; a < rows; ++a) {
-        const double *own = matrix.data() + a * columns, *times = weight.data();
-        for (size_t i = 0; i < columns; ++i) weighted[i] = own[i] * times[i];
-        for (size_t b = a; b < rows; ++b) {
-            const double *one = weighted.data(), *other = matrix.data() + b * columns;
-            double lanes[kLanes] = {}, sum = 0.0;
-            size_t i = 0;
-            for (; i + kLanes <= columns; i += kLanes)
-                for (size_t lane = 0; lane < kLanes; ++lane) lanes[lane] += one[i + lane] * other[i + lane];
-            for (; i < columns; ++i) sum += one[i] * other[i];
-            for (double lane : lanes) sum += lane;
-            products.data()[a * rows + b] = sum;
-        }
-    }
-}
-
 }  // namespace
 
 NB_MODULE(_native, m) {
@@ -586,7 +564,6 @@ NB_MODULE(_native, m) {
     m.def("laplacian", &laplacian);
     m.def("solve_laplacian", &solve_laplacian);
     m.def("assign", &assign);
-    m.def("weighted_gram", &weighted_gram);
     select("auto");
     bind_checks(m);
     bind_effects(m);
