@@ -190,7 +190,7 @@ def test_steps_are_those_that_are_worked_out_in_memory(rows, device, variance):
     for one in (engine, memory):
         at = one.expectation(0.1 * scores_of(rows), tables_of(rows))
         given = at.gradient, scorer.precision, scorer.evened(at.degree), 0.1, 9
-        assert (one.start_solving(at.curvature, *given) is None) == (one is memory)
+        assert one.start_solving(at.curvature, *given) is not None
         found.append(newton_step(one, scorer, at, np.zeros(rows.n_items)))
     same(*found, rtol=1e-5)
 

@@ -140,6 +140,16 @@ def laplacian(module, p, vector: np.ndarray) -> dict[str, np.ndarray]:
     return {"product": product}
 
 
+def solve_laplacian(module, p, diagonal: float, held: bool) -> dict[str, np.ndarray]:
+    n_items, curvature = len(p["scores"]), p["posterior"].astype(np.float32)
+    degree = np.bincount(p["first"], curvature, n_items) + np.bincount(p["second"], curvature, n_items)
+    own, solution = np.full(n_items, diagonal), np.empty(n_items)
+    share = degree / (degree + own)
+    given = p["scores"], own, 1 / (degree + own), share, (degree * (1 - share)).sum() if held else np.inf, 0.0, 2
+    module.solve_laplacian(*layout(p), curvature, *given, solution, p["threads"])
+    return {"solution": solution}
+
+
 def assign(module, p, matrix: np.ndarray, centroids: np.ndarray) -> dict[str, np.ndarray]:
     projections = matrix @ centroids.T
     out = {
@@ -457,8 +467,12 @@ def test_lists_of_votes_equal_their_twins_and_so_do_their_sums(pairs, annotators
         module.repeat(start, np.arange(pairs, dtype=np.int32), near, 3)
         module.repeat(start, values, by_row, 3)
         spelled = module.count_spelled(result, weight, 3)
+        sides, against = np.empty((2, pairs)), np.empty((2, annotators))
+        module.count_sides(start, result, weight, *sides, 3)
+        module.count_against(start, who, result, weight, np.round(2 * values - 1), *against, 3)
         lists = {"begin": begin, "vote": vote, "weight": own, "share": share, "spelled": np.array(spelled)}
         sums = {"pairs": by_pair, "annotators": by_annotator, "near": near, "rows": by_row}
+        sums |= {"sides": sides, "against": against}
         found.append(({**lists, **sums}, marks.tolist()))
     assert_close(found[0][0], found[1][0])
     assert found[0][1] == found[1][1]
@@ -719,6 +733,14 @@ def test_maximisation_equals_its_twin(loss, problem):
 def test_laplacian_equals_its_twin(problem):
     vector = problem["scores"]
     assert_close(laplacian(kernels, problem, vector), laplacian(twin, problem, vector))
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(problems(), st.floats(0.1, 10), st.booleans())
+def test_conjugate_gradients_equal_their_twin(problem, diagonal, held):
+    given = problem, diagonal, held
+    assert_close(solve_laplacian(kernels, *given), solve_laplacian(twin, *given))
 
 
 @needs_compiled

@@ -385,13 +385,13 @@ def locate(labels: NDArray[Any], wanted: Sequence[Any] | NDArray[Any]) -> IntArr
 
 def keep_used(labels: NDArray[Any], *codes: Int32Array) -> tuple[NDArray[Any], list[Int32Array]]:
     """Return the labels that some code uses, and the codes into these."""
-    used = np.zeros(len(labels), dtype=bool)
+    used = np.zeros(len(labels), dtype=np.uint8)
     for column in codes:
-        used[column] = True
+        kernels.mark_ids(np.ascontiguousarray(column), 0, used, default_threads())
     if used.all():
         return labels, list(codes)
-    new = (np.cumsum(used) - 1).astype(np.int32)
-    return labels[used], [new[column] for column in codes]
+    new = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    return labels[used > 0], [new[column] for column in codes]
 
 
 def names_annotators(annotators: NDArray[Any]) -> bool:

@@ -249,6 +249,25 @@ class MemoryEngine(Engine):
         )
         return product
 
+    def start_solving(
+        self,
+        curvature: CurvatureHandle,
+        target: FloatArray,
+        precision: FloatArray,
+        preconditioner: tuple[FloatArray, FloatArray, float],
+        tolerance: float,
+        max_iter: int,
+    ) -> Callable[[], FloatArray] | None:
+        """Return what solves for a Newton step by conjugate gradients, in one call of a kernel."""
+
+        def solve() -> FloatArray:
+            step, layout = np.empty(self.rows.n_items), self.rows.links.layout
+            given = *layout, self.bends(curvature), target, precision, *preconditioner, tolerance, max_iter
+            kernels.solve_laplacian(*given, step, self.threads)
+            return step
+
+        return solve
+
     def links(self, curvature: CurvatureHandle) -> Links:
         """Return the curvature by pair of items."""
         return self.links_of(self.bends(curvature))

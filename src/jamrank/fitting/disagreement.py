@@ -7,7 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import DenseVotes
 from jamrank.io.out_of_core.parted import Votes
+from jamrank.kernels import default_threads, kernels
 from jamrank.rows import Rows
 from jamrank.typing import FloatArray
 
@@ -22,10 +24,16 @@ def disagreement(votes: Votes, opinion_on: Callable[[Comparisons], FloatArray]) 
     """
     wrong, total = np.zeros(votes.n_annotators), np.zeros(votes.n_annotators)
     for part in [votes] if isinstance(votes, Comparisons) else votes.parts():
-        rows = Rows.per_pair(part)
-        lean = opinion_on(part)
-        lean = lean if len(rows) == part.n_pairs else lean[rows.pair]
-        against, cast = rows.over_votes(lean), rows.vote_counts
-        wrong += (cast.sum(axis=1) + against[:, 0] - against[:, 1]) / 2
-        total += rows.vote_counts.sum(axis=1)
+        lean = np.asarray(opinion_on(part), dtype=np.float64)
+        if isinstance(part.storage, DenseVotes):  # the votes of a jury are not listed for this
+            rows = Rows.per_pair(part)
+            against, cast = rows.over_votes(lean[rows.pair]), rows.vote_counts.sum(axis=1)
+            own = (cast + against[:, 0] - against[:, 1]) / 2
+        else:
+            table, own, cast = part.storage, np.empty(len(wrong)), np.empty(len(wrong))
+            kernels.count_against(
+                table.start, table.annotator, table.result, table.weight, lean, own, cast, default_threads()
+            )
+        wrong += own
+        total += cast
     return np.asarray(np.divide(wrong, total, out=np.full(len(total), 0.5), where=total > 0))

@@ -9,7 +9,7 @@
 
 namespace jamrank {
 
-constexpr size_t kBlockRows = 16384, kMostBlocks = 64, kMostAccumulators = size_t{1} << 22;
+constexpr size_t kBlockRows = 32768, kMostBlocks = 64, kMostAccumulators = size_t{1} << 22;
 
 // The number of blocks depends on the data alone, never on the threads: that fixes the order of every sum.
 inline size_t block_count(size_t rows, size_t accumulators) {

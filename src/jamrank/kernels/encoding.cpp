@@ -217,6 +217,67 @@ void spell_out(const Array<const int64_t>& start, const Array<const int32_t>& an
         for (size_t k = 0; k < n_kinds; ++k) cast.data()[k] += sums[block * n_kinds + k];
 }
 
+// The weight of the decided votes on each pair (without weights: their number): for its first item, and of all.
+void count_sides(const Array<const int64_t>& start, const Array<const int8_t>& result, const Array<const double>& weight,
+                 Array<double> wins, Array<double> total, int threads) {
+    const size_t pairs = wins.size(), n = result.size(), blocks = block_count(n, 1);
+    require(start.size() == pairs + 1 && total.size() == pairs, "one entry a pair");
+    require(weight.size() == 0 || weight.size() == n, "weight must be empty or one a vote");
+    const int64_t* starts = start.data();
+    const int8_t* results = result.data();
+    const double* weights = weight.size() ? weight.data() : nullptr;
+    double *won = wins.data(), *all = total.data();
+    nb::gil_scoped_release release;
+    for_blocks(blocks, threads, [=](size_t block) {
+        const Span span = span_of(block, blocks, pairs);
+        for (size_t pair = span.begin; pair < span.end; ++pair) {
+            double first = 0.0, both = 0.0;
+            for (int64_t v = starts[pair]; v < starts[pair + 1]; ++v) {
+                const double own = results[v] >= kDecided ? 0.0 : weights ? weights[v] : 1.0;
+                first += own * (results[v] == 1);
+                both += own;
+            }
+            won[pair] = first;
+            all[pair] = both;
+        }
+    });
+}
+
+// The weight of each annotator's decided votes (without weights: their number) that go against a lean of each pair, 1
+// towards its first item and -1 towards its second, and of all of them; half of a vote goes against a lean of 0.
+void count_against(const Array<const int64_t>& start, const Array<const int32_t>& annotator,
+                   const Array<const int8_t>& result, const Array<const double>& weight, const Array<const double>& lean,
+                   Array<double> against, Array<double> cast, int threads) {
+    const size_t pairs = lean.size(), n = annotator.size(), people = cast.size(), blocks = block_count(n, 2 * people);
+    require(start.size() == pairs + 1 && against.size() == people, "one entry a pair and one an annotator");
+    require(result.size() == n && (weight.size() == 0 || weight.size() == n), "one entry a vote");
+    const double* weights = weight.size() ? weight.data() : nullptr;
+    nb::gil_scoped_release release;
+    std::vector<double> parts(blocks * 2 * people, 0.0);
+    for_blocks(blocks, threads, [&](size_t block) {
+        double *wrong = parts.data() + block * 2 * people, *all = wrong + people;
+        const int32_t* who = annotator.data();
+        const int8_t* results = result.data();
+        const Span span = span_of(block, blocks, pairs);
+        for (size_t pair = span.begin; pair < span.end; ++pair) {
+            const double of_side[2] = {(1.0 + lean.data()[pair]) / 2, (1.0 - lean.data()[pair]) / 2};
+            for (int64_t v = start.data()[pair]; v < start.data()[pair + 1]; ++v) {
+                if (results[v] >= kDecided) continue;
+                const double own = weights ? weights[v] : 1.0;
+                wrong[who[v]] += own * of_side[results[v]];
+                all[who[v]] += own;
+            }
+        }
+    });
+    std::fill_n(against.data(), people, 0.0);
+    std::fill_n(cast.data(), people, 0.0);
+    for (size_t block = 0; block < blocks; ++block)
+        for (size_t k = 0; k < people; ++k) {
+            against.data()[k] += parts[2 * block * people + k];
+            cast.data()[k] += parts[(2 * block + 1) * people + k];
+        }
+}
+
 // How many rows votes are when spelled out: the sum of the weights of the decided ones; -1 where one is no whole number.
 int64_t count_spelled(const Array<const int8_t>& result, const Array<const double>& weight, int threads) {
     const size_t n = result.size(), blocks = block_count(n, 1);
@@ -368,6 +429,8 @@ void bind_encoding(nb::module_& m) {
     m.def("spell_out", &spell_out<uint8_t>);
     m.def("spell_out", &spell_out<int32_t>);
     m.def("count_spelled", &count_spelled);
+    m.def("count_sides", &count_sides);
+    m.def("count_against", &count_against);
     m.def("sum_by_link", &sum_by_link);
     m.def("sum_by_code", &sum_by_code<uint8_t>);
     m.def("sum_by_code", &sum_by_code<int32_t>);

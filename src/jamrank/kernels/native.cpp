@@ -12,6 +12,7 @@
 #include "effects.hpp"
 #include "item_rows.hpp"
 #include "marginal.hpp"
+#include "products.hpp"
 #include "votes.hpp"
 
 namespace jamrank {
@@ -193,18 +194,16 @@ double expectation_lists(const Array<const int64_t>& start, const Seconds& secon
     require(tables.size() == 2 * kinds, "two entries a kind of vote");
     const Rows rows = as_rows(start, second, n, items);
     RaggedVotes lists{vote_start.data(), vote.data(), vote_weight.size() ? vote_weight.data() : nullptr, tables.data()};
-    const size_t room = kinds + kSpare;
-    std::vector<double> ratio(room, 1.0), base(room, 0.0);
+    std::vector<double> ratio(kinds), base(kinds);
     for (size_t kind = 0; kind < kinds; ++kind) {
         const double log_ratio = tables.data()[2 * kind] - tables.data()[2 * kind + 1];
         ratio[kind] = std::exp(log_ratio);
         base[kind] = tables.data()[2 * kind + 1];
         lists.furthest = std::max(lists.furthest, std::fabs(log_ratio));
     }
-    lists.ratio = lists.weight ? nullptr : ratio.data();
+    lists.ratio = ratio.data();
     lists.base = base.data();
-    lists.kinds = static_cast<int32_t>(kinds);
-    const Layout layout(rows, bent, room);
+    const Layout layout(rows, bent, kinds);
     const size_t blocks = block_count(n, layout.size);
     nb::gil_scoped_release release;
     const Exponentials exponentials(scores.data(), items, kLargestProduct);
@@ -463,20 +462,61 @@ double maximisation(const Array<const int64_t>& start, const Seconds& second, co
     return layout.write_out(sums, gradient, degree);
 }
 
+// The curvature matrix of the scores, a graph Laplacian, in threads.
+class Curvatures {
+  public:
+    Curvatures(const Array<const int64_t>& start, const Seconds& second, const Floats& curvature, size_t items, int threads)
+        : n_(curvature.size()),
+          items_(items),
+          blocks_(block_count(n_, items)),
+          // Starting threads would take longer than a product over few rows.
+          threads_(n_ <= kFewLinks ? 1 : threads),
+          rows_(as_rows(start, second, n_, items)),
+          curvature_(curvature.data()),
+          sums_(blocks_, items) {}
+
+    void times(const double* vector, double* product) {
+        for_blocks(blocks_, threads_, [&](size_t block) {
+            const Span span = span_of(block, blocks_, n_);
+            active->laplacian(rows_, curvature_, vector, span.begin, span.end, sums_.clear(block));
+        });
+        sums_.collect(0, items_, product);
+    }
+
+  private:
+    size_t n_, items_, blocks_;
+    int threads_;
+    Rows rows_;
+    const float* curvature_;
+    Accumulators sums_;
+};
+
 void laplacian(const Array<const int64_t>& start, const Seconds& second, const Floats& curvature, const Doubles& vector,
                OutDoubles product, int threads) {
-    const size_t n = curvature.size(), items = vector.size();
-    require(product.size() == items, "expected one entry for each item");
-    const Rows rows = as_rows(start, second, n, items);
-    const size_t blocks = block_count(n, items);
+    require(product.size() == vector.size(), "expected one entry for each item");
+    Curvatures matrix(start, second, curvature, vector.size(), threads);
     nb::gil_scoped_release release;
-    Accumulators sums(blocks, items);
-    // Starting threads would take longer than a product over few rows.
-    for_blocks(blocks, n <= kFewLinks ? 1 : threads, [&](size_t block) {
-        const Span span = span_of(block, blocks, n);
-        active->laplacian(rows, curvature.data(), vector.data(), span.begin, span.end, sums.clear(block));
-    });
-    sums.collect(0, items, product.data());
+    matrix.times(vector.data(), product.data());
+}
+
+// Conjugate gradients for the curvature matrix plus a diagonal; see solve_laplacian in jamrank/kernels/twin/steps.py.
+void solve_laplacian(const Array<const int64_t>& start, const Seconds& second, const Floats& curvature,
+                     const Doubles& target, const Doubles& diagonal, const Doubles& inverse, const Doubles& share, double held,
+                     double tolerance, int max_iter, OutDoubles solution, int threads) {
+    const size_t n = target.size();
+    require(diagonal.size() == n && inverse.size() == n && share.size() == n && solution.size() == n,
+            "expected one entry for each item");
+    Curvatures matrix(start, second, curvature, n, threads);
+    nb::gil_scoped_release release;
+    const auto times = [&](const double* vector, double* product) {
+        matrix.times(vector, product);
+        for (size_t k = 0; k < n; ++k) product[k] += diagonal.data()[k] * vector[k];
+    };
+    const auto precondition = [&](const double* vector, double* out) {
+        const double common = dot(share.data(), vector, n) / held;
+        for (size_t k = 0; k < n; ++k) out[k] = inverse.data()[k] * vector[k] + share.data()[k] * common;
+    };
+    conjugate_gradients(times, precondition, target.data(), tolerance, max_iter, solution.data(), n);
 }
 
 double assign(const Ints& first, const Ints& second, const Doubles& projections, const Doubles& norms,
@@ -506,28 +546,6 @@ double assign(const Ints& first, const Ints& second, const Doubles& projections,
     return value;
 }
 
-// Weighted products of every two rows of a matrix, on and above the diagonal, in a fixed order, as BLAS does not promise.
-void weighted_gram(const Doubles& matrix, const Doubles& weight, OutDoubles products) {
-    const size_t columns = weight.size(), rows = columns ? matrix.size() / columns : 0;
-    require(matrix.size() == rows * columns && products.size() == rows * rows, "one product for every two rows");
-    constexpr size_t kLanes = 8;
-    std::vector<double> weighted(columns);
-    for (size_t a = 0; a < rows; ++a) {
-        const double *own = matrix.data() + a * columns, *times = weight.data();
-        for (size_t i = 0; i < columns; ++i) weighted[i] = own[i] * times[i];
-        for (size_t b = a; b < rows; ++b) {
-            const double *one = weighted.data(), *other = matrix.data() + b * columns;
-            double lanes[kLanes] = {}, sum = 0.0;
-            size_t i = 0;
-            for (; i + kLanes <= columns; i += kLanes)
-                for (size_t lane = 0; lane < kLanes; ++lane) lanes[lane] += one[i + lane] * other[i + lane];
-            for (; i < columns; ++i) sum += one[i] * other[i];
-            for (double lane : lanes) sum += lane;
-            products.data()[a * rows + b] = sum;
-        }
-    }
-}
-
 }  // namespace
 
 NB_MODULE(_native, m) {
@@ -544,8 +562,8 @@ NB_MODULE(_native, m) {
     m.def("marginal_lists", &marginal_lists);
     m.def("maximisation", &maximisation);
     m.def("laplacian", &laplacian);
+    m.def("solve_laplacian", &solve_laplacian);
     m.def("assign", &assign);
-    m.def("weighted_gram", &weighted_gram);
     select("auto");
     bind_checks(m);
     bind_effects(m);

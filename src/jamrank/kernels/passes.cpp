@@ -147,64 +147,68 @@ void expectation(const Rows& rows, const Table& table, const Scores& scores, siz
     }
 }
 
-// Short lists of votes. Most have one or two votes, of which it is hard to guess which: both are taken without a branch, the
-// second as no vote where there is none.
+// Short lists of votes. Most have one vote, and it is hard to guess which have more: first votes are taken without a branch,
+// then those of the lists that have others, which are listed without one.
 class ShortLists {
   public:
     explicit ShortLists(const RaggedVotes& lists) : lists_(lists) {}
 
-    // Whether no list of a chunk is empty, and the ratios of each can be multiplied.
+    // Whether no list of a chunk is empty, all its votes count once, and the ratios of each list can be multiplied.
     bool next(size_t at, size_t count) {
         start_ = lists_.start + at;
+        if (lists_.weight) {
+            const double *begin = lists_.weight + start_[0], *end = lists_.weight + start_[count];
+            uint64_t off = 0;  // bits, which vector instructions can collect
+            for (const double* weight = begin; weight < end; ++weight) off |= to_bits(*weight) ^ to_bits(1.0);
+            if (off) return false;
+        }
         int64_t least = 1, most = 0;
         for (size_t k = 0; k < count; ++k) {
             least = std::min(least, start_[k + 1] - start_[k]);
             most = std::max(most, start_[k + 1] - start_[k]);
         }
-        many_ = most > 2;
-        return lists_.ratio && least > 0 && static_cast<double>(most) * lists_.furthest <= kLargestProduct;
+        return least > 0 && static_cast<double>(most) * lists_.furthest <= kLargestProduct;
     }
 
     // Ratio of the likelihoods of each row's votes; returns the sum of the logarithms if the first item is better.
     double multiply(size_t count, double* second) {
-        double sum[4] = {};
+        for (size_t k = 0; k < count; ++k) first_[k] = lists_.vote[start_[k]];
+        for (size_t k = 0; k < count; ++k) second[k] = lists_.ratio[first_[k]];
+        longer_ = 0;
         for (size_t k = 0; k < count; ++k) {
-            const int64_t v = start_[k];
-            const bool two = start_[k + 1] - v > 1;
-            const int32_t a = lists_.vote[v], other = lists_.vote[v + two];
-            const int32_t b = two ? other : lists_.kinds + static_cast<int32_t>(k % kSpare);
-            one_[k] = a;
-            two_[k] = b;
-            second[k] = lists_.ratio[a] * lists_.ratio[b];
-            sum[k % 4] += lists_.base[a] + lists_.base[b];
+            row_[longer_] = static_cast<int32_t>(k);
+            longer_ += start_[k + 1] - start_[k] > 1;
         }
-        if (many_)
-            beyond(count, [&](size_t k, int32_t kind) {
-                second[k] *= lists_.ratio[kind];
-                sum[k % 4] += lists_.base[kind];
-            });
-        return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        others([&](size_t k, int32_t kind) { second[k] *= lists_.ratio[kind]; });
+        return log_likelihood(lists_.vote + start_[0], static_cast<size_t>(start_[count] - start_[0]));
     }
 
     void tally(size_t count, const double* q, double* expected_counts) const {
-        for (size_t k = 0; k < count; ++k) {
-            expected_counts[one_[k]] += q[k];
-            expected_counts[two_[k]] += q[k];
-        }
-        if (many_) beyond(count, [&](size_t k, int32_t kind) { expected_counts[kind] += q[k]; });
+        for (size_t k = 0; k < count; ++k) expected_counts[first_[k]] += q[k];
+        others([&](size_t k, int32_t kind) { expected_counts[kind] += q[k]; });
     }
 
   private:
     template <typename Visit>
-    void beyond(size_t count, const Visit& visit) const {
-        for (size_t k = 0; k < count; ++k)
-            for (int64_t v = start_[k] + 2; v < start_[k + 1]; ++v) visit(k, lists_.vote[v]);
+    void others(const Visit& visit) const {
+        for (size_t l = 0; l < longer_; ++l)
+            for (int64_t v = start_[row_[l]] + 1; v < start_[row_[l] + 1]; ++v) visit(row_[l], lists_.vote[v]);
+    }
+
+    double log_likelihood(const int32_t* kind, size_t count) const {
+        double each[kChunk], sum = 0.0;
+        for (size_t at = 0; at < count; at += kChunk) {
+            const size_t some = std::min(kChunk, count - at);
+            for (size_t v = 0; v < some; ++v) each[v] = lists_.base[kind[at + v]];
+            sum += sum_of(each, some);
+        }
+        return sum;
     }
 
     const RaggedVotes& lists_;
     const int64_t* start_ = nullptr;
-    bool many_ = false;
-    int32_t one_[kChunk], two_[kChunk];
+    size_t longer_ = 0;
+    int32_t first_[kChunk], row_[kChunk + 1];
 };
 
 template <bool kBent>
@@ -308,24 +312,20 @@ void laplacian(const Rows& rows, const float* curvature, const double* vector, s
         for (size_t r = 0; r < items.runs; ++r) {
             const Run run = items.run[r];
             const double own = vector[run.item];
-            double sum = 0.0;
+            const float* bends = bend + run.from;
+            const int32_t* second = items.second + run.from;
+            const size_t length = run.to - run.from;
+            double flow[kChunk];
             if (items.consecutive()) {
-                double flow[kChunk];
-                const size_t length = run.to - run.from;
-                const double* other = vector + items.second[run.from];
-                double* out = product + items.second[run.from];
-                for (size_t k = 0; k < length; ++k) flow[k] = bend[run.from + k] * (own - other[k]);
+                const double* other = vector + second[0];
+                double* out = product + second[0];
+                for (size_t k = 0; k < length; ++k) flow[k] = bends[k] * (own - other[k]);
                 for (size_t k = 0; k < length; ++k) out[k] -= flow[k];
-                sum = sum_of(flow, length);
             } else {
-                for (int32_t k = run.from; k < run.to; ++k) {
-                    const size_t j = items.second[k];
-                    const double flow = bend[k] * (own - vector[j]);
-                    sum += flow;
-                    product[j] -= flow;
-                }
+                for (size_t k = 0; k < length; ++k) flow[k] = bends[k] * (own - vector[second[k]]);
+                for (size_t k = 0; k < length; ++k) product[second[k]] -= flow[k];
             }
-            product[run.item] += sum;
+            product[run.item] += sum_of(flow, length);
         }
     }
 }

@@ -53,15 +53,11 @@ struct RaggedVotes {
     const int32_t* vote;
     const double* weight;  // null: all 1
     const double* log_likelihood;
-    // Where there are no weights, by kind, and `kSpare` times for no vote: the ratio of the likelihoods if the second and if
-    // the first item is better (1), and the logarithm of the latter (0).
+    // By kind: the ratio of the likelihoods if the second and if the first item is better, and the logarithm of the latter.
     const double* ratio = nullptr;
     const double* base = nullptr;
-    int32_t kinds = 0;
     double furthest = 0.0;  // the largest logarithm among the ratios
 };
-// So many entries in turn take what is added up for no vote: one alone would wait for itself.
-constexpr int32_t kSpare = 8;
 // A row's ratios are multiplied where the logarithm of their product is at most this.
 constexpr double kLargestProduct = 60.0;
 

@@ -1,30 +1,14 @@
-// The direction of a step of the fit, from the steps before it.
+// The direction of a step of the fit, from the steps before it; and products of vectors in a fixed order.
 #include "bindings.hpp"
 
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
 #include <vector>
+
+#include "products.hpp"
 
 namespace jamrank {
 namespace {
-
-// In an order that does not change, and that vector instructions can follow.
-double dot(const double* a, const double* b, size_t n) {
-    constexpr size_t kWide = 8;
-    double sums[kWide] = {};
-    size_t k = 0;
-    for (; k + kWide <= n; k += kWide)
-        for (size_t lane = 0; lane < kWide; ++lane) sums[lane] += a[k + lane] * b[k + lane];
-    double sum = 0.0;
-    for (; k < n; ++k) sum += a[k] * b[k];
-    for (double own : sums) sum += own;
-    return sum;
-}
-
-void add(double factor, const double* a, double* to, size_t n) {
-    for (size_t k = 0; k < n; ++k) to[k] += factor * a[k];
-}
 
 // L-BFGS with the EM step in place of a scaled gradient; see lbfgs_direction in jamrank/kernels/twin/steps.py. `direction`
 // is the EM step at first.
@@ -47,8 +31,24 @@ void lbfgs_direction(const std::vector<Doubles>& steps, const std::vector<Double
         add(shares[s] - dot(gradient_drops[s].data(), em, n) / curvatures[s], steps[s].data(), em, n);
 }
 
+// Weighted products of every two rows of a matrix, on and above the diagonal, in a fixed order, as BLAS does not promise.
+void weighted_gram(const Doubles& matrix, const Doubles& weight, OutDoubles products) {
+    const size_t columns = weight.size(), rows = columns ? matrix.size() / columns : 0;
+    require(matrix.size() == rows * columns && products.size() == rows * rows, "one product for every two rows");
+    std::vector<double> weighted(columns);
+    for (size_t a = 0; a < rows; ++a) {
+        const double *own = matrix.data() + a * columns, *times = weight.data();
+        for (size_t i = 0; i < columns; ++i) weighted[i] = own[i] * times[i];
+        for (size_t b = a; b < rows; ++b)
+            products.data()[a * rows + b] = dot(weighted.data(), matrix.data() + b * columns, columns);
+    }
+}
+
 }  // namespace
 
-void bind_steps(nb::module_& m) { m.def("lbfgs_direction", &lbfgs_direction); }
+void bind_steps(nb::module_& m) {
+    m.def("lbfgs_direction", &lbfgs_direction);
+    m.def("weighted_gram", &weighted_gram);
+}
 
 }  // namespace jamrank

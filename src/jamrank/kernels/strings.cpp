@@ -47,6 +47,19 @@ class Objects {
     size_t size_;
 };
 
+// Whether two Python strings are equal; the stable interface of Python has no way to look at their characters.
+bool same_text(PyObject* one, PyObject* other) {
+    if (one == other) return true;
+#ifndef Py_LIMITED_API
+    if (PyUnicode_KIND(one) == PyUnicode_KIND(other)) {
+        const Py_ssize_t length = PyUnicode_GET_LENGTH(one);
+        return length == PyUnicode_GET_LENGTH(other) &&
+               std::memcmp(PyUnicode_DATA(one), PyUnicode_DATA(other), static_cast<size_t>(length * PyUnicode_KIND(one))) == 0;
+    }
+#endif
+    return PyUnicode_Compare(one, other) == 0;
+}
+
 // Codes of Python strings; returns the distinct ones by code, or None where a value is no string.
 nb::object code_strings(const nb::object& values, Array<int32_t> codes) {
     constexpr size_t kAhead = 12;
@@ -54,13 +67,12 @@ nb::object code_strings(const nb::object& values, Array<int32_t> codes) {
     const size_t n = objects.size();
     require(codes.size() == n, "one code a value");
     Numbering<PyObject*> numbering;
-    const auto same = [](PyObject* one, PyObject* other) { return one == other || PyUnicode_Compare(one, other) == 0; };
     for (size_t v = 0; v < n; ++v) {
         if (v + kAhead < n) fetch_early(objects[v + kAhead]);
         PyObject* value = objects[v];
         // numpy may leave out what it calls None.
         if (value == nullptr || !PyUnicode_CheckExact(value)) return nb::none();
-        codes.data()[v] = numbering.number(static_cast<uint64_t>(PyObject_Hash(value)), value, same);
+        codes.data()[v] = numbering.number(static_cast<uint64_t>(PyObject_Hash(value)), value, same_text);
     }
     nb::list distinct;
     for (PyObject* key : numbering.keys()) distinct.append(nb::handle(key));
@@ -130,7 +142,7 @@ class TextCodes {
     nb::list words() const { return as_list(all_.keys()); }
 
   private:
-    static constexpr size_t kMostParts = 16, kAhead = 64, kFew = 1 << 12;
+    static constexpr size_t kMostParts = 16, kAhead = 64, kFew = 1 << 15;
 
     // Words are looked up some texts later, when their places in the table have been fetched.
     static void read(const TextArray& array, size_t begin, size_t end, Met& met, int32_t* codes) {

@@ -11,19 +11,15 @@ from scipy.sparse.csgraph import connected_components
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.rows.layout import where_pairs_begin
-from jamrank.rows.rows import Rows
+from jamrank.rows.rows import decided_sides
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
 
 def pair_wins(votes: Comparisons) -> FloatArray:
     """Return the votes for the first item of each pair; a tie counts half."""
-    rows, total = Rows.per_pair(votes), votes.pair_weight
-    won_by_first, decided = rows.vote_totals()
-    if not votes.n_ties and len(rows) == votes.n_pairs:
-        wins = won_by_first
-    else:
-        wins = 0.5 * total  # as if all were ties
-        wins[rows.pair] += won_by_first - 0.5 * decided
+    wins, decided = decided_sides(votes)
+    total = decided if not votes.n_ties else votes.pair_weight
+    wins += 0.5 * (total - decided)
     # Sums of fractional weights are rounded: no item wins more votes than there are.
     return np.clip(wins, 0.0, total, out=wins)
 
@@ -47,7 +43,16 @@ class PairCounts:
     @classmethod
     def of(cls, votes: Comparisons) -> PairCounts:
         """Count all votes, ties included, over annotators and questions."""
-        first, second, wins, total = votes.pair_first, votes.pair_second, pair_wins(votes), votes.pair_weight
+        return cls._between(votes, pair_wins(votes), votes.pair_weight)
+
+    @classmethod
+    def decided(cls, votes: Comparisons) -> PairCounts:
+        """Count the decided votes alone, over annotators and questions."""
+        return cls._between(votes, *decided_sides(votes))
+
+    @classmethod
+    def _between(cls, votes: Comparisons, wins: FloatArray, total: FloatArray) -> PairCounts:
+        first, second = votes.pair_first, votes.pair_second
         if votes.has_questions:
             begin = where_pairs_begin(first, second)
             first, second = first[begin], second[begin]
@@ -55,18 +60,6 @@ class PairCounts:
         if not (total > 0).all():
             voted = total > 0
             first, second, wins, total = first[voted], second[voted], wins[voted], total[voted]
-        return cls(first, second, wins, total, votes.n_items)
-
-    @classmethod
-    def decided(cls, votes: Comparisons) -> PairCounts:
-        """Count the decided votes alone, over annotators and questions."""
-        rows = Rows.per_pair(votes)
-        wins, total = rows.vote_totals()
-        first, second = rows.first, rows.second
-        if votes.has_questions and len(first):
-            begin = rows.edges
-            first, second = first[begin], second[begin]
-            wins, total = np.add.reduceat(wins, begin), np.add.reduceat(total, begin)
         return cls(first, second, wins, total, votes.n_items)
 
     def __len__(self) -> int:

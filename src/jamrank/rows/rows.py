@@ -289,16 +289,11 @@ class Rows:
     @classmethod
     def per_side(cls, votes: Comparisons, threads: int | None = None) -> Rows:
         """Two rows for each pair, one for the votes for either item: for models without annotators."""
-        pairs = cls.per_pair(votes, threads)
-        wins, vote_counts = pairs.vote_totals()
+        wins, vote_counts = decided_sides(votes)
         weight = np.stack([vote_counts - wins, wins], axis=1).ravel()
         there = np.flatnonzero(weight > 0)
-        sides = np.zeros(votes.n_pairs, dtype=np.int64)
-        sides[pairs.pair] = np.bincount(there // 2, minlength=len(pairs))
-        begin = np.concatenate([[0], np.cumsum(sides)])
-        of_pair = np.zeros((2, votes.n_pairs))
-        of_pair[:, pairs.pair] = wins, vote_counts
-        return cls._singles(votes, begin, as_codes(there % 2, 2), weight[there], 1, *of_pair)
+        begin = np.concatenate([[0], np.cumsum(np.bincount(there // 2, minlength=votes.n_pairs))])
+        return cls._singles(votes, begin, as_codes(there % 2, 2), weight[there], 1, wins, vote_counts)
 
     @classmethod
     def _singles(
@@ -406,6 +401,18 @@ class Rows:
         """Return the same rows with the last ``n_gold`` confusion groups as gold: they always report the truth."""
         ballots = replace(self.ballots, n_confusion_groups=self.n_confusion_groups - n_gold, n_gold=n_gold)
         return replace(self, ballots=ballots)
+
+
+def decided_sides(votes: Comparisons) -> tuple[FloatArray, FloatArray]:
+    """Return the weight of the decided votes on each pair: those for its first item, and all."""
+    wins, total = np.zeros(votes.n_pairs), np.zeros(votes.n_pairs)
+    if isinstance(votes.storage, DenseVotes):  # the votes of a jury are not listed for this
+        rows = Rows.per_pair(votes)
+        wins[rows.pair], total[rows.pair] = rows.vote_totals()
+        return wins, total
+    table = votes.storage
+    kernels.count_sides(table.start, table.result, table.weight, wins, total, default_threads())
+    return wins, total
 
 
 def _shrunken(wins: FloatArray, begin: IntArray, vote_counts: FloatArray | None) -> FloatArray:

@@ -40,6 +40,8 @@ from jamrank.kernels.twin.passes import (
     weighted_gram,
 )
 from jamrank.kernels.twin.patterns import (
+    count_against,
+    count_sides,
     jury_patterns,
     list_likelihoods,
     list_votes,
@@ -50,7 +52,7 @@ from jamrank.kernels.twin.patterns import (
     patterns,
     spell_out,
 )
-from jamrank.kernels.twin.steps import lbfgs_direction
+from jamrank.kernels.twin.steps import lbfgs_direction, solve_laplacian
 
 __all__ = [
     "FieldCodes",
@@ -62,7 +64,9 @@ __all__ = [
     "code_rows",
     "code_strings",
     "copy_bounded",
+    "count_against",
     "count_pairs",
+    "count_sides",
     "count_spelled",
     "direct",
     "draw_effects",
@@ -95,6 +99,7 @@ __all__ = [
     "regular_lines",
     "repeat",
     "run_lengths",
+    "solve_laplacian",
     "sort_keys",
     "spell_out",
     "sum_by_code",

@@ -181,3 +181,33 @@ def spell_out(
     pair = np.repeat(np.arange(len(wins)), np.diff(begin))
     wins[:] = np.bincount(pair, kinds % 2, len(wins))
     vote_counts[:] = np.bincount(kinds, minlength=len(vote_counts))
+
+
+def count_sides(
+    start: IntArray, result: NDArray[np.int8], weight: FloatArray, wins: FloatArray, total: FloatArray, threads: int
+) -> None:
+    """Add up the weight of the decided votes on each pair: those for its first item, and all."""
+    own = np.where(result < 2, weight if len(weight) else 1.0, 0.0)
+    pair = np.repeat(np.arange(len(wins)), np.diff(start))
+    wins[:] = np.bincount(pair, own * (result == 1), len(wins))
+    total[:] = np.bincount(pair, own, len(wins))
+
+
+def count_against(
+    start: IntArray,
+    annotator: Int32Array,
+    result: NDArray[np.int8],
+    weight: FloatArray,
+    lean: FloatArray,
+    against: FloatArray,
+    cast: FloatArray,
+    threads: int,
+) -> None:
+    """Add up the weight of each annotator's decided votes: those against a lean of each pair, and all.
+
+    A lean is 1 towards the first item of the pair, -1 towards the second; half of a vote goes against a lean of 0.
+    """
+    own = np.where(result < 2, weight if len(weight) else 1.0, 0.0)
+    towards = np.repeat(lean, np.diff(start))
+    cast[:] = np.bincount(annotator, own, len(cast))
+    against[:] = np.bincount(annotator, own * (1 - np.where(result == 1, towards, -towards)) / 2, len(cast))
