@@ -15,7 +15,6 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr
-from scipy.stats import binomtest
 
 import jamrank as jr
 from benchmarks.everyday_jobs import Drawn
@@ -314,6 +313,15 @@ def correlated(m: re.Match[str], c: Context) -> Found:
     return 1.0, 0.02
 
 
+def without_effects(m: re.Match[str], c: Context) -> Found:
+    """Judge whether there is an effect of the side, and as many ranks change as is said."""
+    frames = c.model.model_.ranking_, c.model.model_.ranking_with_effects_
+    ranks = [dict(zip(frame["item"].to_list(), frame["rank"].to_list(), strict=True)) for frame in frames]
+    changed = sum(rank != ranks[1][item] for item, rank in ranks[0].items())
+    told = re.search(r"the ranks? of (\d+) items? changes?", m[0])
+    return c.drawn.sides and changed == (int(told[1]) if told else 0)
+
+
 def shared_taste(m: re.Match[str], c: Context) -> Found:
     # Nobody shares a taste here.
     return 1.0, 1 - float(m["p"])
@@ -414,10 +422,7 @@ def left(m: re.Match[str], c: Context) -> Found:
     n, won = v.vote_weight[decided].sum(), v.vote_weight[decided][first].sum()
     if abs(100 * won / n - float(m["share"])) > 0.06:
         return False
-    if v.has_questions:
-        return True
-    chance = binomtest(round(won), round(n)).pvalue
-    return chance < 0.002 if "less" in m["chance"] else 0.5 < 100 * chance / float(m["chance"]) < 2.0
+    return True if c.drawn.sides else (1.0, 0.003)
 
 
 def agreeing(m: re.Match[str], c: Context) -> Found:

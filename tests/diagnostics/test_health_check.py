@@ -314,3 +314,17 @@ def test_hostile_ids_are_short_and_harmless_in_sentences():
     for sentence in check(votes).sentences:
         assert len(sentence) < 600
         assert sentence.isprintable()
+
+
+def test_votes_on_a_pair_shown_in_one_order_are_no_independent_evidence_of_sides():
+    def warned(seed: int, n_pairs: int, judges: int) -> bool:
+        rng = np.random.default_rng(seed)
+        score = rng.normal(0, 1.5, 15)
+        left = rng.integers(15, size=n_pairs)
+        right = (left + rng.integers(1, 15, size=n_pairs)) % 15
+        left, right = np.tile(left, judges), np.tile(right, judges)
+        won = rng.random(len(left)) < 1 / (1 + np.exp(score[right] - score[left]))
+        who = np.repeat(np.arange(judges), n_pairs)
+        return "are for the left" in " ".join(check(Comparisons.from_arrays(left, right, who, won * 1.0)).sentences)
+
+    assert sum(warned(seed, 60, 10) for seed in range(20)) <= 1

@@ -559,7 +559,7 @@ def test_judges_who_err_together_are_named(small):
     )
     nearly = section(render(replace(full(small), effective_judges=3.9)), "Annotators")
     assert "nearly independent" in nearly and "too narrow" not in nearly
-    alone = section(render(replace(small, effective_judges=4.0)), "Annotators")
+    alone = section(render(replace(small, n_judges=4, effective_judges=4.0)), "Annotators")
     assert "No correlated errors of annotators were found" in alone
 
 

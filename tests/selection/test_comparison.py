@@ -171,7 +171,7 @@ def test_the_generating_model_is_chosen_and_annotators_matter(truth, expected):
     votes = jr.simulate(20, 10, 3000, truth=truth, random_state=0).votes
     found = compare(votes)
     assert found.choice == expected
-    assert "modelling annotators lowers the loss" in found.sentences[0]
+    assert f"modelling annotators (in {expected}) lowers the loss" in found.sentences[0]
     assert "it helps here" in found.sentences[0]
 
 
@@ -267,3 +267,14 @@ def test_repeated_votes_of_one_annotator_count_each():
     assert votes.n_folded == 4
     table = compare(votes, models=["BradleyTerry"], folds=2).table
     assert table["split"].to_list() == ["vote", "pair"]
+
+
+def test_soft_votes_of_one_annotator_have_one_table():
+    rng = np.random.default_rng(0)
+    left = rng.integers(8, size=300)
+    right = (left + rng.integers(1, 8, size=300)) % 8
+    p = 1 / (1 + np.exp(right - left + rng.normal(size=300)))
+    votes = jr.read_comparisons({"left": left, "right": right, "p_left": p})
+    assert set(compare(votes, models=["BradleyTerry", "Borda"]).table["split"]) == {"pair"}
+    several = jr.simulate(8, 4, 300, truth="vote", random_state=0).votes
+    assert set(compare(several, models=["BradleyTerry", "Borda"]).table["split"]) == {"vote", "pair"}

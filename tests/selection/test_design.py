@@ -84,7 +84,7 @@ def test_one_annotator_has_no_reliability():
     assert "one annotator" in model.reason_
 
 
-@pytest.mark.parametrize(("bias", "chosen"), [(0.0, "BradleyTerry"), (1.0, "CrowdBT two-coin")])
+@pytest.mark.parametrize(("bias", "chosen"), [(0.0, "BradleyTerry"), (1.0, "CovariateBT")])
 def test_one_annotator_may_prefer_a_side(bias, chosen):
     rng = np.random.default_rng(0)
     left, shift, scores = rng.integers(5, size=800), rng.integers(1, 5, size=800), np.arange(5) / 2

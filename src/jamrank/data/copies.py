@@ -68,15 +68,15 @@ def find_copies(votes: Comparisons) -> IntArray:
     otherwise the truth itself may have cycles.
     """
     copy_of = np.full(votes.n_annotators, -1, dtype=np.int64)
-    for group in _identical(votes):
+    for group in identical(votes):
         chance = _chance_of_equality(votes, group, copy_of)
         if chance < _ACCIDENT:
             copy_of[group[1:]] = group[0]
     return copy_of
 
 
-def _identical(votes: Comparisons) -> list[IntArray]:
-    """Return groups of annotators whose votes are the same."""
+def identical(votes: Comparisons) -> list[IntArray]:
+    """Return groups of annotators with many votes that are the same, whatever the reason."""
     if isinstance(votes.storage, DenseVotes):
         # The first pairs mostly tell all members of a jury apart.
         some = votes.storage.results[:_FIRST_PAIRS].T

@@ -219,7 +219,7 @@ def _flip(verdict: str, flip: float, low: float, high: float) -> str:
     known = not np.isnan(low)
     found = f"flip {flip:.2f}" + (f", between {low:.2f} and {high:.2f}" if known else "")
     meanings = {
-        "random": ": the interval includes 0.5" if known else ": as often wrong as right",
+        "random": f": at least {_COIN:g}, and the interval includes 0.5" if known else ": as often wrong as right",
         "adversarial": ": more wrong than right",
         "too few votes": ": too few votes for a verdict",
     }

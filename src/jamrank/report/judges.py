@@ -6,7 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
+from scipy.special import expit
 
+from jamrank.data.comparisons import Comparisons
+from jamrank.data.copies import identical
+from jamrank.data.storage import TIE
 from jamrank.diagnostics.checks.annotators import alone_sentence
 from jamrank.inference.covariates import confounded
 from jamrank.inference.families import taste_agreement
@@ -56,6 +60,8 @@ _AS_ONE = 0.5
 _ONE_ORDER = 0.5
 # Own tastes are mentioned if they are likelier than this.
 _LIKELY = 0.5
+# Same votes that are less likely are no accident.
+_ACCIDENT = 1e-6
 # Annotators equivalent to less than this share of their number are not independent.
 INDEPENDENT = 0.9
 
@@ -163,6 +169,31 @@ def too_narrow(analysis: Analysis) -> list[str]:
         f"{analysis.effective_judges:.1f} independent ones. All intervals here are too narrow, all probabilities too "
         "extreme, and most flips too low."
     ]
+
+
+def same_votes(analysis: Analysis) -> list[str]:
+    """Name annotators with the same votes who were not recognised as copies, where a truth per vote forbids it."""
+    result, votes = analysis.result, analysis.votes
+    if not isinstance(votes, Comparisons) or result.spec.unit != "vote" or not result.can.log_odds:
+        return []
+    sentences = []
+    for group in identical(votes):
+        if len(result.votes.copy_of) and (result.votes.copy_of[group] >= 0).any():
+            continue
+        own = (votes.vote_annotator == group[0]) & (votes.vote_result != TIE)
+        pair, weight = votes.vote_pair[own], votes.vote_weight[own]
+        score = result.scores.scores
+        p = expit(score[votes.pair_first[pair]] - score[votes.pair_second[pair]])
+        if float(weight @ np.log(p ** len(group) + (1 - p) ** len(group))) > np.log(_ACCIDENT):
+            continue
+        names = listed(votes.annotators[group].tolist(), _MOST_TO_ACT_UPON)
+        rest = ",".join(map(str, votes.annotators[group[1:]].tolist()))
+        sentences.append(
+            f"{names} cast the same {number(float(weight.sum()))} votes, which {result.model} cannot explain: they "
+            "are copies, or hardly ever err. If they are copies, all intervals are too narrow; leave out all but one "
+            f"(--without {safe_text(rest)})."
+        )
+    return sentences
 
 
 def family_sentences(analysis: Analysis) -> list[str]:

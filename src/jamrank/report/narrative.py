@@ -9,7 +9,7 @@ from jamrank.data.ids import names_annotators
 from jamrank.diagnostics import SETTLED
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.report.analysis import Analysis
-from jamrank.report.judges import are_correlated, judge_sentences, listed, too_narrow
+from jamrank.report.judges import are_correlated, judge_sentences, listed, same_votes, too_narrow
 from jamrank.text import many, pairs_of_items, percent, safe_text
 from jamrank.typing import FloatArray
 
@@ -21,7 +21,13 @@ _ROUNDING = 1e-9
 def story(analysis: Analysis) -> dict[str, list[str]]:
     """Return the summary of a report, sentences by topic."""
     return {
-        "Ranking": [*warnings_first(analysis), *_first_place(analysis), *too_narrow(analysis), *_ranks(analysis)],
+        "Ranking": [
+            *warnings_first(analysis),
+            *_first_place(analysis),
+            *too_narrow(analysis),
+            *same_votes(analysis),
+            *_ranks(analysis),
+        ],
         "Annotators": judge_sentences(analysis),
         "Pairs": [*_pairs(analysis), *_next_for_first_place(analysis)],
         "Features": _features(analysis),
@@ -35,6 +41,7 @@ def findings(analysis: Analysis) -> list[str]:
         *warnings_first(analysis),
         *_first_place(analysis),
         *too_narrow(analysis),
+        *same_votes(analysis),
         *_serious(analysis),
         *judge_sentences(analysis),
         *_features(analysis),

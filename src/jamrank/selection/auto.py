@@ -57,7 +57,8 @@ class ModelChoice:
 class Auto(RankingModel):
     """Chooses a model by its loss on held-out votes, and fits it.
 
-    BradleyTerry, AmElo and CrowdBT with flips or two coins are tried and, if votes on the same pair agree more than a
+    BradleyTerry, AmElo and CrowdBT with flips or two coins (of a single annotator BradleyTerry, and with a preference
+    for a side) are tried and, if votes on the same pair agree more than a
     truth per vote explains, JAM with flips, two coins or difficulty; with features also JAM with them, by the linear
     scorer or linear+objects, KernelJAM and VRJAM. The one with the lowest loss of a
     held-out vote (minus the logarithm of its probability), or a simpler one that is as good, is fitted to all votes;
@@ -176,12 +177,14 @@ class Auto(RankingModel):
         wanted = max(self.max_votes, _VOTES_EACH * (votes.n_items + votes.n_annotators))
         sample = sample_pairs(votes, wanted) if isinstance(votes, Comparisons) else sample_parts(votes, wanted)
         design = examine_design(sample)
-        ties = (self.ties != "leave out" and bool(votes.n_ties)) or has_grades(votes)
+        graded = has_grades(votes)
+        ties = (self.ties != "leave out" and bool(votes.n_ties)) or graded
+        half = not graded and (self.ties in ("auto", "half") or not votes.n_ties)
         from_disk = not isinstance(votes, Comparisons)
         if features is None and design.n_annotators > 1 and design.repeats and design.n_decided >= _FEWEST:
             agree = agree_more(sample, "two-coin" if design.sides else "flip")
             design = replace(design, repeats=agree, lists=agree and design.lists)
-        candidates = usual_candidates(features is not None, changes, design, from_disk, gold, ties)
+        candidates = usual_candidates(features is not None, changes, design, from_disk, gold, ties, half)
         comparison = None
         if len(candidates) == 1 or design.n_decided < _FEWEST:
             name = candidates[0].name

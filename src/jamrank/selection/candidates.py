@@ -19,6 +19,8 @@ from jamrank.selection.design import Design
 # Held-out losses need fewer digits than results.
 _TOL = 1e-3
 _MANY_ANNOTATORS = 300
+# With more items, exact effects of the side take long.
+_MANY_ITEMS = 200
 
 
 def usual_candidates(
@@ -28,6 +30,7 @@ def usual_candidates(
     from_disk: bool = False,
     gold: bool = False,
     ties: bool = False,
+    half: bool = True,
 ) -> list[Candidate]:
     """Return the models among which ``Auto`` chooses, from the simplest to the most complex.
 
@@ -37,10 +40,11 @@ def usual_candidates(
     from_disk: Only models that fit votes on disk.
     gold: Only models that can use pairs of known truth.
     ties: Only models that have a place for ties.
+    half: Also a model that counts ties half.
     """
     found = []
     for model in _usual(design):
-        if _suits(model, from_disk, gold) and (not ties or "ties" in model.get_params()):
+        if _suits(model, from_disk, gold) and _has_ties(model, ties, half):
             known = model.get_params()
             model.set_params(**{name: value for name, value in changes.items() if name in known})
             found += _ways(model, features)
@@ -53,17 +57,22 @@ def _suits(model: RankingModel, from_disk: bool, gold: bool) -> bool:
     return can.out_of_core >= from_disk and can.gold >= gold and not (from_disk and in_memory)
 
 
+def _has_ties(model: RankingModel, ties: bool, half: bool) -> bool:
+    return half if model._spec.capabilities.covariates else not ties or "ties" in model.get_params()
+
+
 def _usual(design: Design) -> list[RankingModel]:
     """Return the models whose parameters are identified, from the simplest to the most complex.
 
-    A single annotator has no relative reliability, but may prefer a side. A position bias needs sides that are not
-    confounded with items. A truth per pair differs from a truth per vote only where pairs are repeated, and how hard
-    a pair is shows only where it has several votes.
+    A single annotator has no flips, which would need others, but may prefer a side. A position bias needs sides that
+    are not confounded with items. A truth per pair differs from a truth per vote only where pairs are repeated, and
+    how hard a pair is shows only where it has several votes.
     """
-    from jamrank.models import JAM, VRJAM, AmElo, BradleyTerry, CrowdBT, KernelJAM, MixedBT
+    from jamrank.models import JAM, VRJAM, AmElo, BradleyTerry, CovariateBT, CrowdBT, KernelJAM, MixedBT
 
     if design.n_annotators < 2:
-        return [BradleyTerry(), *([CrowdBT(noise="two-coin")] if design.sides else []), MixedBT()]
+        by_side = CovariateBT(noise="none") if design.n_items <= _MANY_ITEMS else CrowdBT(noise="two-coin")
+        return [BradleyTerry(), *([by_side] if design.sides else []), MixedBT()]
     models: list[RankingModel] = [BradleyTerry(), CrowdBT(), AmElo()]
     if design.sides:
         models.append(CrowdBT(noise="two-coin"))
@@ -92,11 +101,11 @@ def as_candidates(
     if isinstance(models, Mapping):
         return [_candidate(model, features and _may(model), name) for name, model in models.items()], {}
     named: list[RankingModel | str] = [] if models is None else list(models)
-    left_out = {}
+    left_out, usual = {}, {_name(model) for model in _usual(design)}
     for model in _all(design) if models is None else []:
         if model._spec.capabilities.families:
             left_out[_name(model)] = "it draws the families of the annotators; name it to wait for it"
-        elif model._spec.capabilities.covariates:
+        elif model._spec.capabilities.covariates and _name(model) not in usual:
             left_out[_name(model)] = "its covariates have to be named"
         elif isinstance(model, IAM) and features and design.n_annotators > _MANY_ANNOTATORS:
             left_out[_name(model)] = (
@@ -124,7 +133,7 @@ def _all(design: Design) -> list[RankingModel]:
     known = {_name(model) for model in usual}
     others = [
         model
-        for model in _usual(Design(np.inf, 2, sides=True, repeats=True, lists=True))
+        for model in _usual(Design(0, np.inf, 2, sides=True, repeats=True, lists=True))
         if _name(model) not in known
     ]
     kinds = {Auto, *map(type, usual), *map(type, others)}
@@ -154,7 +163,7 @@ def _ways(model: RankingModel, features: bool) -> list[Candidate]:
 
 def _name(model: RankingModel) -> str:
     usual, own = type(model)().get_params(), model.get_params()
-    changed = [own[part] for part in ("noise", "scorer") if own.get(part) != usual.get(part)]
+    changed = [own[part] for part in ("noise", "scorer") if own.get(part) not in (usual.get(part), "none")]
     return " ".join([type(model).__name__, *changed])
 
 

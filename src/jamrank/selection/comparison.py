@@ -11,6 +11,7 @@ import numpy as np
 
 from jamrank.data.color_refinement import decided
 from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import DenseVotes
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.out_of_core.sampling import sample_pairs
 from jamrank.rows import by_one
@@ -22,6 +23,7 @@ from jamrank.selection.differing import THEY_DIFFER
 from jamrank.selection.families import NOT_INDEPENDENT, differ_in_taste, try_families
 from jamrank.selection.folds import SPLITS, assign_folds, assign_periods
 from jamrank.text import in_percent, many
+from jamrank.typing import IntArray
 
 _HELD_OUT = {
     "vote": "single held-out votes",
@@ -148,6 +150,8 @@ def compare(
         splits = ()
     for by in splits:
         written, fold = assign_folds(used, folds, by)
+        if by == "vote" and "pair" in splits and _keeps_pairs_together(written, fold):
+            continue  # the same folds as those of pairs
         held_out = hold_out(written, fold, candidates, features, partial(progress, _HELD_OUT[by]))
         if not held_out.trials:
             name, why = next(iter(held_out.left_out.items()))
@@ -179,6 +183,16 @@ def _validate(votes: Any, folds: Any, splits: Sequence[str]) -> None:
             raise ParameterError(f"split {by!r}; expected 'vote' or 'pair'")
     if not splits:
         raise ParameterError("no split; expected 'vote', 'pair' or both")
+
+
+def _keeps_pairs_together(votes: Comparisons, fold: IntArray) -> bool:
+    """Tell whether all votes of each pair are in one fold, as those of one annotator."""
+    if isinstance(votes.storage, DenseVotes):
+        return False
+    lowest, highest = np.full(votes.n_pairs, fold.max()), np.zeros(votes.n_pairs, fold.dtype)
+    np.minimum.at(lowest, votes.vote_pair, fold)
+    np.maximum.at(highest, votes.vote_pair, fold)
+    return bool((lowest >= highest).all())
 
 
 def _refuse_too_few(votes: Comparisons) -> None:
@@ -245,7 +259,7 @@ def _on_annotators(by: str, held_out: HeldOut) -> list[str]:
         return []
     ((twin, name),) = twins
     gain = held_out.difference(twin, name)
-    where = f"On {_HELD_OUT[by]}, modelling annotators"
+    where = f"On {_HELD_OUT[by]}, modelling annotators (in {name})"
     if gain.low > 0:
         return [f"{where} lowers the loss by {_range(gain)}: it helps here."]
     if gain.high < 0:

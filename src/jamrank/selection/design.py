@@ -18,6 +18,7 @@ _VOTES_A_PAIR, _MANY_PAIRS = 3.0, 10_000
 class Design:
     """What the votes can identify.
 
+    n_items: Items.
     n_decided: Decided votes by weight: a folded vote of weight 3 is three votes.
     n_annotators: Annotators with decided votes.
     named: Whether the votes name their annotators.
@@ -26,6 +27,7 @@ class Design:
     lists: Whether pairs have enough votes each to tell how hard they are, and are few enough to try it.
     """
 
+    n_items: int
     n_decided: float
     n_annotators: int
     sides: bool
@@ -38,6 +40,7 @@ def examine_design(votes: Comparisons) -> Design:
     """Return what the votes can identify."""
     per_annotator = votes.annotator_decided
     return Design(
+        votes.n_items,
         float(per_annotator.sum()),
         int(np.count_nonzero(per_annotator > 0)),
         sides_identified(votes),

@@ -13,6 +13,7 @@ from jamrank.text import in_percent
 
 # With fewer votes, an uneven share is no evidence.
 _ENOUGH_VOTES = 50
+_ENOUGH_PAIRS = 10
 _UNEVEN, _SLIGHTLY_UNEVEN = 0.05, 0.02
 # In standard errors.
 _SIGNIFICANT = 3.0
@@ -61,8 +62,12 @@ def _findings(examination: Examination, share: float) -> list[Finding]:
 
 
 def _standard_error(votes: Comparisons, n_decided: float) -> float:
-    """Return the standard error of the share of the left; votes under one question are about one truth."""
-    if not votes.has_questions:
+    """Return the standard error of the share of the left.
+
+    Votes on a pair may have been shown in one order, or be about one truth: their sum is what varies. Of few pairs it
+    says little of its variance.
+    """
+    if not votes.has_questions and votes.n_pairs < _ENOUGH_PAIRS:
         return float(np.sqrt(0.25 / n_decided))
     decided = votes.vote_result != TIE
     left = (votes.vote_result[decided] == FIRST) ^ votes.vote_swapped[decided]

@@ -7,7 +7,7 @@ from jamrank.data.soft import exact_duplicates
 from jamrank.data.storage import DenseVotes
 from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import CheckResult, Finding
-from jamrank.text import in_percent, many, number
+from jamrank.text import in_percent, many
 
 # Of fewer distinct votes, all may be there twice by chance.
 _FEWEST = 20
@@ -50,18 +50,17 @@ def uninformative(examination: Examination) -> CheckResult:
         if result is not None and result.spec.unit == "pair":
             cancelled = float(examination.consistency.cancelled.sum())
         one_sided = float(examination.sides.decided[examination.one_sided].sum())
-    total = weightless + cancelled + one_sided
-    if cancelled or one_sided:
-        parts = {
-            "cancelled by the same annotator's vote for the other item": cancelled,
-            "by annotators who always choose the same side": one_sided,
-            "with weight 0": weightless,
-        }
-        listed = ", ".join(f"{number(value)} {what}" for what, value in parts.items() if value)
-        verb = "carries" if total == 1 else "carry"
-        sentence = f"{many(total, 'vote')} {verb} no information about the items: {listed}."
+    if one_sided:
+        sentence = f"{many(one_sided, 'vote')} by those who always choose the same side say nothing about the items."
         findings.append(Finding("note", sentence, "idle"))
-    return CheckResult(findings, {"uninformative": total})
+    if cancelled:
+        verb = "is" if cancelled == 1 else "are"
+        sentence = (
+            f"{many(cancelled, 'vote')} {verb} cancelled by the same annotator's vote for the other item: where the "
+            "votes on a pair share one truth, as in JAM, they say nothing about the items."
+        )
+        findings.append(Finding("note", sentence, "idle"))
+    return CheckResult(findings, {"uninformative": weightless + cancelled + one_sided})
 
 
 def _all_repeated(votes: Comparisons) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
@@ -27,6 +28,7 @@ QUESTIONS = ("question", "question_id", "prompt_id", "prompt", "instruction", "t
 _EXACT = 2**53
 # How alike two names must be for one to be a misspelling of the other; 1 is the same.
 _ALIKE = 0.85
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 
 
 class Table:
@@ -199,7 +201,10 @@ class Table:
             bounds = "a finite number" if math.isinf(least) else f"a number of at least {least:g}"
             if not math.isinf(most):
                 bounds = f"a number from {least:g} to {most:g}"
-            problem, places = f"{name} is {shown(self.values(name)[rows[0]])}", [row + 1 for row in rows]
+            value = self.values(name)[rows[0]]
+            if _DECIMAL_COMMA.fullmatch(str(value).strip()):
+                bounds += ", with a point before decimals"
+            problem, places = f"{name} is {shown(value)}", [row + 1 for row in rows]
             raise InputError(problem, f"expected {bounds}", row=places[0], rows=places, reason=f"bad {name}")
         return column
 

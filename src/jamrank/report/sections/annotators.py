@@ -31,6 +31,7 @@ _DRAWN = (30, 30)
 _NAMED = 30
 # Of more annotators than this, the best and the worst are listed.
 _LISTED = 500
+_FEWEST_TO_COMPARE = 4
 
 
 def _render(report: Report) -> str:
@@ -159,7 +160,10 @@ def _correlated(report: Report) -> str:
         effective = f"{report.n_judges:,} annotators are equivalent to {decimal(report.effective_judges, 1)} of them."
         return tag("h3", "Shared tastes") + paragraph(" ".join([*report.families, effective]))
     if report.correlated is None or report.correlated.is_empty():
-        return paragraph("No correlated errors of annotators were found.")
+        # Of fewer, nobody is left to tell copies from those who hardly ever err.
+        few = report.n_judges < _FEWEST_TO_COMPARE
+        text = "Correlated errors can only be found among four annotators or more." if few else ""
+        return paragraph(text or "No correlated errors of annotators were found.")
     columns = [
         Column("annotator", lambda row: plain(row["first"]), "name"),
         Column("and", lambda row: plain(row["second"]), "id"),
