@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from jamrank.models.mixed_bt import MixedBT
     from jamrank.models.rank_centrality import RankCentrality
     from jamrank.models.registry import MODELS, find_model, spec_of
+    from jamrank.models.taste_bt import TasteBT
     from jamrank.models.vrjam import VRJAM
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "Prior",
     "RankCentrality",
     "RankingModel",
+    "TasteBT",
     "WinRate",
     "find_model",
     "load",
@@ -71,6 +73,7 @@ if not TYPE_CHECKING:
             "mixed_bt": "MixedBT",
             "rank_centrality": "RankCentrality",
             "registry": "MODELS find_model spec_of",
+            "taste_bt": "TasteBT",
             "vrjam": "VRJAM",
         },
     )
