@@ -90,7 +90,11 @@ class TasteVotes:
         kept = (votes.vote_weight > 0) & (ties | (votes.vote_result != TIE))
         pair, n = votes.vote_pair[kept], votes.n_items
         a, b = place[votes.pair_first[pair]], place[votes.pair_second[pair]]
-        who, result, weight = place_of_annotator[votes.vote_annotator[kept]], votes.vote_result[kept], votes.vote_weight[kept]
+        who, result, weight = (
+            place_of_annotator[votes.vote_annotator[kept]],
+            votes.vote_result[kept],
+            votes.vote_weight[kept],
+        )
         low, high = np.minimum(a, b), np.maximum(a, b)
         cell, at = np.unique((who * n + low) * n + high, return_inverse=True)
         tie, for_low = result == TIE, (result == FIRST) == (a < b)

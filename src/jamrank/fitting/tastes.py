@@ -1,9 +1,9 @@
 """Fits scores, discriminations and own tastes of annotators: a Gaussian variational approximation.
 
-Annotator ``k`` has the scores ``q_ki = a_k s_i + e_ki`` in mind, with normal discriminations ``a_k`` about 1 and normal
-effects ``e_ki`` of deviation ``sd``. Slopes and curvatures of the likelihood are averaged over the posterior of each
-margin, effects and discriminations are integrated out of the information on the scores, and the variances are those
-that the posterior implies (EM).
+Annotator ``k`` has the scores ``q_ki = a_k s_i + e_ki`` in mind, with normal discriminations ``a_k`` about 1 and
+normal effects ``e_ki`` of deviation ``sd``. Slopes and curvatures of the likelihood are averaged over the posterior of
+each margin, effects and discriminations are integrated out of the information on the scores, and the variances are
+those that the posterior implies.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 # Largest step of a score, an effect or a discrimination.
 _LARGEST = 1.5
-# Variances start here, and are kept in a range.
+# Variances start here; the least one, and the largest of tastes.
 _START, _START_SLOPES, _LEAST, _MOST = 0.3, 0.1, 1e-6, 25.0
 # Pseudo-annotators with a discrimination that differs by this variance, and pseudo-annotators of ties.
 _PSEUDO, _PSEUDO_VARIANCE = 2.0, 0.1
@@ -45,8 +45,8 @@ class TasteFit:
     """Posterior means and variances; items and annotators as in the votes.
 
     covariance: Of the scores, with effects and discriminations integrated out.
-    own, own_variance: By annotator and item of ``TasteVotes.cells``: the score that the annotator has in mind, and its
-        variance, such that differences have the sum of both.
+    own, own_variance: By annotator and item of ``TasteVotes.cells``: the score that the annotator has in mind, and
+        its variance, such that differences have the sum of both.
     threshold: Logarithm of each annotator's threshold of ties, in Davidson's model; None without ties.
     """
 
@@ -90,25 +90,31 @@ class _State:
     threshold: FloatArray | None
     tie_mean: float
     variances: Variances
+    excess: float = 1.0
+    """By how much larger the posterior implies the variances of tastes and scores to be than they may be."""
 
 
 def fit_tastes(votes: TasteVotes, max_iter: int, tol: float) -> TasteFit:
     """Return the fit; see the module."""
     blocks = votes.blocks()
     state = _start(votes, blocks)
-    cell, n_iter, converged = votes.cells[0], 0, False
+    cell, converged = votes.cells[0], False
     own, own_variance = np.zeros(len(cell)), np.zeros(len(cell))
     covariance = np.eye(len(votes.items))
-    for n_iter in range(1, max_iter + 1):
+    done = 0
+    while not converged and done < max_iter:
+        done += 1
         before = state.variances
         covariance, step = _iterate(state, blocks, own, own_variance)
         moved = max(abs(np.log(now / then)) for now, then in zip(state.variances, before, strict=True))
-        if step < 10 * tol and moved < tol:
-            converged = True
-            break
+        converged = step < 10 * tol and bool(moved < tol)
+    if state.excess > 1:  # the bound must not make intervals too narrow
+        known = state.variances
+        state.variances = known._replace(own=known.own * state.excess, score=known.score * state.excess)
+        covariance, _ = _iterate(state, blocks, own, own_variance)
     scores = state.scores - state.scores.mean()
     return TasteFit(
-        scores, covariance, state.slopes, own, own_variance, state.threshold, state.variances, converged, n_iter
+        scores, covariance, state.slopes, own, own_variance, state.threshold, state.variances, converged, done
     )
 
 
@@ -149,8 +155,10 @@ def likelihood(
     return 0.5 * (won - lost - total * lean), 0.25 * total * square, total * tie, total * tie_square
 
 
-def _iterate(state: _State, blocks: list[Block], own: FloatArray, own_variance: FloatArray) -> tuple[FloatArray, float]:
-    """Make a Newton step, then set the variances to what the posterior implies. Return covariance and largest step."""
+def _iterate(
+    state: _State, blocks: list[Block], own: FloatArray, own_variance: FloatArray
+) -> tuple[FloatArray, float]:
+    """Make a Newton step, then set the variances to what it implies. Return covariance and largest step."""
     votes, prior, n = state.votes, state.variances, len(state.scores)
     odds = np.zeros(len(votes.annotator)) if state.threshold is None else np.exp(state.threshold)[votes.annotator]
     slope, curve, tie, tie_curve = likelihood(state.margin, state.spread, votes.won, votes.lost, votes.tied, odds)
@@ -274,7 +282,9 @@ def _thresholds(state: _State, tie: FloatArray, curve: FloatArray, voted: IntArr
     if state.threshold is None:
         return
     k, votes = len(state.threshold), state.votes
-    slope = np.bincount(votes.annotator, votes.tied - tie, k) - (state.threshold - state.tie_mean) / state.variances.tie
+    slope = (
+        np.bincount(votes.annotator, votes.tied - tie, k) - (state.threshold - state.tie_mean) / state.variances.tie
+    )
     information = np.bincount(votes.annotator, curve, k) + 1.0 / state.variances.tie
     state.threshold = state.threshold + np.clip(slope / information, -1.0, 1.0)
     state.tie_mean = float(state.threshold[voted].mean())
@@ -292,10 +302,14 @@ def _variances(state: _State, own: _Squares, slope: _Squares, score: _Squares, v
     state.scores = state.scores * factor
     squares = float(((state.slopes[voted] - 1) ** 2).sum())
     slope = replace(slope, squares=squares, spread=slope.spread / factor**2)
+    taste = own.variance(prior.own)
+    # Where annotators never contradict themselves, as with votes from ratings, nothing else bounds the scale.
+    share = min(1.0, _MOST / taste)
+    state.excess = 1.0 / share
     state.variances = prior._replace(
-        own=own.variance(prior.own),
+        own=taste * share,
         slope=slope.variance(prior.slope, _PSEUDO * _PSEUDO_VARIANCE, _PSEUDO),
-        score=score.variance(prior.score, 1.0, 1.0) * factor**2,
+        score=score.variance(prior.score, 1.0, 1.0) * factor**2 * share,
     )
 
 
@@ -315,7 +329,7 @@ class _Squares:
         free = max(self.number - self.spread / before, 0.05 * self.number)
         wanted = max((self.squares + squares) / (free + number), _LEAST)
         step = np.clip(np.log(wanted / before), -_LONGEST, _LONGEST)
-        return float(np.clip(before * np.exp(step), _LEAST, _MOST))
+        return max(float(before * np.exp(step)), _LEAST)
 
 
 def tie_share(margin: FloatArray, threshold: FloatArray) -> FloatArray:

@@ -68,7 +68,9 @@ class TastePredictor(LinkPredictor):
         variance[new] += slope_sd**2 * margin[new] ** 2
         return margin, variance
 
-    def _cells(self, who: NDArray[np.integer], item: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    def _cells(
+        self, who: NDArray[np.integer], item: NDArray[np.integer]
+    ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Return the places of annotators' items, and which there are."""
         cells, wanted = self.found["mind_cell"], who.astype(np.int64) * len(self.votes.items) + item
         at = np.minimum(np.searchsorted(cells, wanted), len(cells) - 1)
@@ -83,7 +85,9 @@ class TastePredictor(LinkPredictor):
     ) -> FloatArray:
         """Return the sigmoid of the annotator's discrimination times the log-odds, with an unknown own taste."""
         own_sd, _ = self.found["taste_sds"]
-        return probit_adjusted_sigmoid(self.found["discrimination"][who] * logit(better), np.full(len(who), 2 * own_sd**2))
+        return probit_adjusted_sigmoid(
+            self.found["discrimination"][who] * logit(better), np.full(len(who), 2 * own_sd**2)
+        )
 
     def tie(self, votes: Comparisons, features: Any = None) -> FloatArray | None:
         """Return for each vote, ties included, how likely a tie is; None where ties were left out."""

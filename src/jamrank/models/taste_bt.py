@@ -65,9 +65,7 @@ class TasteBT(RankingModel):
 
     _spec: ClassVar[ModelSpec] = ModelSpec(unit="vote", capabilities=Capabilities(log_odds=True, annotators=True))
 
-    def __init__(
-        self, *, ties: str = "auto", n_draws: int = N_DRAWS, max_iter: int = 200, tol: float = 1e-3
-    ) -> None:
+    def __init__(self, *, ties: str = "auto", n_draws: int = N_DRAWS, max_iter: int = 200, tol: float = 1e-3) -> None:
         self.ties = ties
         self.n_draws = n_draws
         self.max_iter = max_iter

@@ -69,7 +69,7 @@ def agreement_on_items(votes: Comparisons) -> float:
     cell, place = np.unique((who * n + low) * n + high, return_inverse=True)
     won = votes.vote_result[kept] == FIRST
     said = np.bincount(place, weight * turned * slope * (won - proba) / variance)
-    information = np.bincount(place, weight**2 * slope**2 / variance)
+    information = np.bincount(place, weight * slope**2 / variance)
     owner = cell // n**2 * n
     items = owner + cell // n % n, owner + cell % n
     total = _products(items, said, -said)
