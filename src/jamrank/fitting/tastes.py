@@ -1,8 +1,8 @@
 """Fits scores, discriminations and own tastes of annotators: a Gaussian variational approximation.
 
 Annotator ``k`` has the scores ``q_ki = a_k s_i + e_ki`` in mind, with normal discriminations ``a_k`` about 1 and
-normal effects ``e_ki`` of deviation ``sd``. Slopes and curvatures of the likelihood are averaged over the posterior of
-each margin, effects and discriminations are integrated out of the information on the scores, and the variances are
+normal effects ``e_ki`` of deviation ``sd``. Slopes and curvatures of the likelihood are averaged over the posterior
+of each margin, effects and discriminations are integrated out of the information on the scores, and the variances are
 those that the posterior implies.
 """
 
@@ -25,8 +25,10 @@ _LARGEST = 1.5
 _START, _START_SLOPES, _LEAST, _MOST = 0.3, 0.1, 1e-6, 25.0
 # Pseudo-annotators with a discrimination that differs by this variance, and pseudo-annotators of ties.
 _PSEUDO, _PSEUDO_VARIANCE = 2.0, 0.1
-# Longest step of the logarithm of a variance.
-_LONGEST = 1.0
+# Shares of steps change by these factors after a larger and after a smaller step, down to the smallest.
+_BACK, _ON, _SMALLEST = 0.7, 1.1, 0.2
+# Steps of the logarithm of a variance: a share of what is implied, not to go to and fro, and the longest.
+_DAMPED, _LONGEST = 0.7, 1.0
 # Scores are returned on a scale on which the mean discrimination is 1, but are never turned.
 _LEAST_MEAN = 0.1
 
@@ -90,6 +92,8 @@ class _State:
     threshold: FloatArray | None
     tie_mean: float
     variances: Variances
+    share: float = 1.0
+    """Of a Newton step that is taken: less where steps go to and fro."""
     excess: float = 1.0
     """By how much larger the posterior implies the variances of tastes and scores to be than they may be."""
 
@@ -101,13 +105,15 @@ def fit_tastes(votes: TasteVotes, max_iter: int, tol: float) -> TasteFit:
     cell, converged = votes.cells[0], False
     own, own_variance = np.zeros(len(cell)), np.zeros(len(cell))
     covariance = np.eye(len(votes.items))
-    done = 0
+    done, last = 0, np.inf
     while not converged and done < max_iter:
         done += 1
         before = state.variances
         covariance, step = _iterate(state, blocks, own, own_variance)
         moved = max(abs(np.log(now / then)) for now, then in zip(state.variances, before, strict=True))
-        converged = step < 10 * tol and bool(moved < tol)
+        state.share = max(state.share * _BACK, _SMALLEST) if step > last else min(state.share * _ON, 1.0)
+        last = step
+        converged = step < 10 * tol * (1 + np.sqrt(state.variances.own)) and bool(moved < tol)
     if state.excess > 1:  # the bound must not make intervals too narrow
         known = state.variances
         state.variances = known._replace(own=known.own * state.excess, score=known.score * state.excess)
@@ -172,7 +178,7 @@ def _iterate(
     step = np.append(covariance @ (gradient[:n] - state.scores / prior.score), 0.0)
     changes = [part.change(step) for part in parts]
     longest = max(float(np.abs(one).max()) for one in (step, *changes))
-    share = min(1.0, _LARGEST / max(longest, 1e-300))
+    share = min(state.share, _LARGEST / max(longest, 1e-300))
     sums, of_slopes, largest = np.zeros(3), 0.0, 0.0
     wide = np.zeros((n + 1, n + 1))
     wide[:n, :n] = covariance
@@ -190,7 +196,7 @@ def _iterate(
         margin = said[block.who, block.first] - said[block.who, block.second]
         largest = max(largest, float(np.abs(margin - state.margin[block.rows]).max()))
         state.margin[block.rows] = margin
-        state.spread[block.rows] = block.of_votes(mind)
+        state.spread[block.rows] += state.share * (block.of_votes(mind) - state.spread[block.rows])
         sums += [float((effects**2 * there).sum()), float((variance * there).sum()), float(there.sum())]
         of_slopes += float(of_slope.sum())
         _keep(block, said, mind, votes, own, own_variance)
@@ -300,6 +306,7 @@ def _variances(state: _State, own: _Squares, slope: _Squares, score: _Squares, v
     factor = max(float(state.slopes[voted].mean()), _LEAST_MEAN)
     state.slopes[voted] /= factor
     state.scores = state.scores * factor
+    score = replace(score, squares=score.squares * factor**2)
     squares = float(((state.slopes[voted] - 1) ** 2).sum())
     slope = replace(slope, squares=squares, spread=slope.spread / factor**2)
     taste = own.variance(prior.own)
@@ -309,7 +316,7 @@ def _variances(state: _State, own: _Squares, slope: _Squares, score: _Squares, v
     state.variances = prior._replace(
         own=taste * share,
         slope=slope.variance(prior.slope, _PSEUDO * _PSEUDO_VARIANCE, _PSEUDO),
-        score=score.variance(prior.score, 1.0, 1.0) * factor**2 * share,
+        score=score.variance(prior.score, 1.0, 1.0) * share,
     )
 
 
@@ -328,7 +335,7 @@ class _Squares:
         """
         free = max(self.number - self.spread / before, 0.05 * self.number)
         wanted = max((self.squares + squares) / (free + number), _LEAST)
-        step = np.clip(np.log(wanted / before), -_LONGEST, _LONGEST)
+        step = np.clip(_DAMPED * np.log(wanted / before), -_LONGEST, _LONGEST)
         return max(float(before * np.exp(step)), _LEAST)
 
 

@@ -46,7 +46,8 @@ class TasteBT(RankingModel):
     max_iter : int
         Most iterations.
     tol : float
-        Stop when the logarithms of all variances change by less than this, and margins by less than ten times this.
+        Stop when the logarithms of all variances change by less than this, and margins by less than ten times this,
+        times one plus the standard deviation of the tastes.
 
     Attributes
     ----------
@@ -65,7 +66,7 @@ class TasteBT(RankingModel):
 
     _spec: ClassVar[ModelSpec] = ModelSpec(unit="vote", capabilities=Capabilities(log_odds=True, annotators=True))
 
-    def __init__(self, *, ties: str = "auto", n_draws: int = N_DRAWS, max_iter: int = 200, tol: float = 1e-3) -> None:
+    def __init__(self, *, ties: str = "auto", n_draws: int = N_DRAWS, max_iter: int = 200, tol: float = 3e-3) -> None:
         self.ties = ties
         self.n_draws = n_draws
         self.max_iter = max_iter

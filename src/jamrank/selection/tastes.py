@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from jamrank.data.color_refinement import decided
@@ -20,7 +19,7 @@ from jamrank.fitting.taste_votes import TasteVotes
 from jamrank.models.base import RankingModel
 from jamrank.models.registry import find_model
 from jamrank.selection.cross_validation import Candidate, HeldOut, hold_out
-from jamrank.typing import IntArray
+from jamrank.typing import FloatArray, IntArray
 
 OWN_TASTES = "votes of one annotator on an item agree more than independent votes would"
 # Standard errors: with independent annotators, votes on an item agree that much in one set of a thousand.
@@ -68,8 +67,8 @@ def agreement_on_items(votes: Comparisons) -> float:
     low, high, n = np.minimum(first, second), np.maximum(first, second), votes.n_items
     cell, place = np.unique((who * n + low) * n + high, return_inverse=True)
     won = votes.vote_result[kept] == FIRST
-    said = np.bincount(place, weight * turned * slope * (won - proba) / variance)
-    information = np.bincount(place, weight * slope**2 / variance)
+    said: FloatArray = np.bincount(place, weight * turned * slope * (won - proba) / variance).astype(np.float64)
+    information: FloatArray = np.bincount(place, weight * slope**2 / variance).astype(np.float64)
     owner = cell // n**2 * n
     items = owner + cell // n % n, owner + cell % n
     total = _products(items, said, -said)
@@ -77,7 +76,7 @@ def agreement_on_items(votes: Comparisons) -> float:
     return total / error if error > 0 else 0.0
 
 
-def _products(group: tuple[IntArray, IntArray], first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+def _products(group: tuple[IntArray, IntArray], first: FloatArray, second: FloatArray) -> float:
     """Return the sum of the products of any two different values of a group, each value being in two groups."""
     at, values = np.unique(np.concatenate(group), return_inverse=True)[1], np.concatenate([first, second])
     return float((np.bincount(at, values) ** 2).sum() - (values**2).sum())
