@@ -182,7 +182,7 @@ def test_what_cannot_be_fitted_is_said(monkeypatch):
     votes = drawn(0.5, 2).votes
     with pytest.raises(jr.errors.ParameterError, match="expected one of 'auto', 'davidson', 'leave out'"):
         jr.TasteBT(ties="half").fit(votes)
-    monkeypatch.setattr("jamrank.models.taste_bt.MOST_WORK", 10.0)
+    monkeypatch.setattr("jamrank.models.family_bt._MOST_TASTE_WORK", 10.0)
     with pytest.raises(jr.errors.ParameterError, match="too many for TasteBT"):
         jr.TasteBT().fit(votes)
     monkeypatch.undo()

@@ -18,7 +18,7 @@ from jamrank.inference.vote_summary import VoteSummary
 from jamrank.typing import FloatArray
 
 
-def summarise(fit: TasteFit, votes: TasteVotes, n_draws: int) -> dict[str, Any]:
+def keep_tastes(fit: TasteFit, votes: TasteVotes, n_draws: int) -> dict[str, Any]:
     """Return what a result keeps of a fit, items and annotators in the order of the votes."""
     n, k = len(votes.items), len(votes.annotators)
     cell = votes.cells[0]

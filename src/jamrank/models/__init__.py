@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jamrank.models.counting import Borda, Copeland, WinRate
     from jamrank.models.crowd_bt import CrowdBT
     from jamrank.models.dawid_skene import DawidSkene
-    from jamrank.models.family_bt import FamilyBT
+    from jamrank.models.family_bt import FamilyBT, TasteBT
     from jamrank.models.files import load
     from jamrank.models.hodge_rank import HodgeRank
     from jamrank.models.iam import IAM
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from jamrank.models.mixed_bt import MixedBT
     from jamrank.models.rank_centrality import RankCentrality
     from jamrank.models.registry import MODELS, find_model, spec_of
-    from jamrank.models.taste_bt import TasteBT
     from jamrank.models.vrjam import VRJAM
 
 __all__ = [
@@ -64,7 +63,7 @@ if not TYPE_CHECKING:
             "counting": "Borda Copeland WinRate",
             "crowd_bt": "CrowdBT",
             "dawid_skene": "DawidSkene",
-            "family_bt": "FamilyBT",
+            "family_bt": "FamilyBT TasteBT",
             "files": "load",
             "hodge_rank": "HodgeRank",
             "iam": "IAM",
@@ -73,7 +72,6 @@ if not TYPE_CHECKING:
             "mixed_bt": "MixedBT",
             "rank_centrality": "RankCentrality",
             "registry": "MODELS find_model spec_of",
-            "taste_bt": "TasteBT",
             "vrjam": "VRJAM",
         },
     )
