@@ -11,6 +11,7 @@ from scipy.stats import norm
 import jamrank as jr
 from jamrank.fitting.taste_votes import TasteVotes
 from jamrank.fitting.tastes import fit_tastes, likelihood
+from jamrank.report.analysis import Analysis
 from jamrank.simulation import Tastes
 
 
@@ -164,9 +165,11 @@ def test_ties_are_an_outcome():
     assert tied.mean() == pytest.approx((at == 2).mean(), abs=0.02)
     np.testing.assert_allclose(np.exp(model.result_.extras["tie_threshold"]), 0.8, atol=0.15)
     assert np.corrcoef(model.scores_, scores)[0, 1] > 0.98
+    assert Analysis(model.result_, votes).excluded_ties == 0
     with pytest.warns(jr.errors.TiesExcludedWarning):
         left_out = jr.TasteBT(ties="leave out").fit(votes)
     assert left_out.result_.predictor.tie(votes) is None
+    assert Analysis(left_out.result_, votes).excluded_ties == votes.n_ties
 
 
 def test_the_fit_does_not_depend_on_blocks(monkeypatch):

@@ -310,4 +310,7 @@ class TasteBT(RankingModel):
         """Return the parts of a result whose draws are in the extras."""
         predictor = TastePredictor(votes, scores, extras)
         uncertainty = DrawnUncertainty(votes, scores, extras["score_draws"], chains=False)
-        return AnnotatorFit(votes, flip, predictor), predictor, uncertainty
+        traits = {"discrimination": extras["discrimination"]}
+        if "tie_threshold" in extras:
+            traits["tie"] = 0.5 * np.exp(extras["tie_threshold"])
+        return AnnotatorFit(votes, flip, predictor, traits), predictor, uncertainty
