@@ -41,7 +41,7 @@ from jamrank.typing import FloatArray, IntArray
 _MOST_WORK = 20_000_000
 # Chains that disagree more than this have not settled.
 _LARGEST_RHAT = 1.5
-# The cubes of the numbers of items of each annotator, added up: beyond, a fit takes more than some minutes.
+# The cubes of the numbers of items of each annotator, added up: beyond, a fit takes more than half an hour.
 _MOST_TASTE_WORK = 20_000_000_000.0
 _TIES = ("auto", "davidson", "leave out")
 

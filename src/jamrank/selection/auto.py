@@ -70,9 +70,9 @@ class Auto(RankingModel):
     Where a test finds that annotators do not err independently, FamilyBT is tried, too, and chosen if it finds that
     tastes differ and its loss is not significantly higher. It uses no features, gold pairs and ties. If the product
     of the annotators and the cube of the items is above 500,000, it is tried without a test where each annotator cast
-    at least 40 votes for each item on average, and otherwise not. Where it is not tried for this reason, or because
-    of ties, and votes of an annotator on an item agree more than independent ones, TasteBT is, and is chosen if its
-    loss is significantly lower.
+    at least 40 votes for each item on average, and otherwise not. Where the product is above 500,000, FamilyBT is
+    not tried, and votes of an annotator on an item agree more than independent ones, TasteBT is tried, with ties, too,
+    and chosen if its loss is significantly lower.
 
     Parameters
     ----------

@@ -26,8 +26,8 @@ OWN_TASTES = "votes of one annotator on an item agree more than independent vote
 _SIGNIFICANT = 3.09
 # Fewer annotators do not tell tastes from the common scores.
 _FEWEST_ANNOTATORS = 5
-# As in TasteVotes.work, a fit with which takes some ten seconds.
-_MOST_WORK = 3_000_000_000.0
+# As in TasteVotes.work, with which a fit takes half a minute at most.
+_MOST_WORK = 500_000_000.0
 # Held-out losses need fewer digits than results, and no draws.
 _TOL, _MOST_ITERATIONS, _DRAWS = 1e-2, 60, 2
 _FIT_TOL, _LEAST_VARIANCE = 1e-4, 1e-12
