@@ -71,8 +71,8 @@ class Auto(RankingModel):
     tastes differ and its loss is not significantly higher. It uses no features, gold pairs and ties. If the product
     of the annotators and the cube of the items is above 500,000, it is tried without a test where each annotator cast
     at least 40 votes for each item on average, and otherwise not. Where the product is above 500,000, FamilyBT is
-    not tried, and votes of an annotator on an item agree more than independent ones, TasteBT is tried, with ties, too,
-    and chosen if its loss is significantly lower.
+    not tried, and votes of an annotator on an item agree more than independent ones, TasteBT is tried, with ties,
+    too, and chosen if its loss is significantly lower.
 
     Parameters
     ----------
