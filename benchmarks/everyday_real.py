@@ -163,8 +163,8 @@ def alike_lines(found: list[dict[str, Any]]) -> list[str]:
         "",
         *report.table(["votes", "decided", "chosen", "default", "before", "fails"], rows),
         f"Better on {better}." + ("" if better >= 2 else " **Fewer than two.**"),
-        "Ratings of speakers have no sides. The earlier default took the order of names for sides (men first) and",
-        "estimated how much each listener prefers men, which gains what the new one loses.",
+        "Votes on speakers come from ratings: all votes of a listener on a speaker come from one, so TasteBT",
+        "predicts those that are held out nearly perfectly, by the listener's other votes on the same speakers.",
         "",
     ]
 

@@ -35,6 +35,8 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
      r"simplest of (?P<n>\d+) models; annotators differ too much in how often they err \(p < 0\.001\) to count their votes "
      r"alike(?:; chosen on [\d,]+ of [\d,]+ votes)?\.", holds.chosen_by_differences),
     ("tastes differ", r"FamilyBT: .*; annotators do not err independently(?:; chosen on .*)?\.", holds.never),
+    ("own tastes", r"TasteBT: .*; votes of one annotator on an item agree more than independent votes would(?:; chosen on .*)?\.",
+     holds.never),
     ("adaptive pairs", r"Items with similar results were compared more often than by chance.*", holds.adaptive),
     ("scored forward in time", r"Pairs look as if they were chosen by earlier votes.*", holds.adaptive),
     # the ranking

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         MixedBT,
         Prior,
         RankCentrality,
+        TasteBT,
         WinRate,
         load,
     )
@@ -85,6 +86,7 @@ _HOMES = {
     "HodgeRank": "models",
     "RankCentrality": "models",
     "WinRate": "models",
+    "TasteBT": "models",
     "AmElo": "models",
     "FamilyBT": "models",
     "DawidSkene": "models",
@@ -124,6 +126,7 @@ __all__ = [
     "RankCentrality",
     "Status",
     "StoredComparisons",
+    "TasteBT",
     "WinRate",
     "check",
     "distribute_comparisons",

@@ -63,6 +63,7 @@ MODELS = {
     "DawidSkene": (jr.DawidSkene, False),
     # A few draws are enough to see that everything is there.
     "FamilyBT": (lambda: jr.FamilyBT(n_draws=64), False),
+    "TasteBT": (jr.TasteBT, False),
     "DawidSkene two-coin": (lambda: jr.DawidSkene(noise="two-coin"), False),
     "BradleyTerry with ties": (lambda: jr.BradleyTerry(ties="davidson"), False),
     "JAM with ties": (lambda: jr.JAM(ties="davidson"), True),
@@ -77,7 +78,9 @@ MODELS = {
 # Those that count votes: a tie is half a vote for each side.
 COUNTING = ["MajorityVote", "Borda", "Copeland", "HodgeRank", "HodgeRank of shares", "RankCentrality", "WinRate"]
 EM_MODELS = [
-    name for name in MODELS if name not in ("IAM", "IAM normalised", "Auto", "CovariateBT", "FamilyBT", *COUNTING)
+    name
+    for name in MODELS
+    if name not in ("IAM", "IAM normalised", "Auto", "CovariateBT", "FamilyBT", "TasteBT", *COUNTING)
 ]
 # Combinations of parts that other names here have one by one, and slow ones: in the long suite.
 COMBINED = {
@@ -412,7 +415,7 @@ def test_writing_the_votes_in_another_way_changes_nothing(name, seed):
 
 
 def test_threads_change_no_bit(name):
-    if name in [*COUNTING, "CovariateBT", "FamilyBT"]:
+    if name in [*COUNTING, "CovariateBT", "FamilyBT", "TasteBT"]:
         pytest.skip("has no threads")
     if name == "Auto":
         pytest.skip("fits the others, of which each is tested here")

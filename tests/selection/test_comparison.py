@@ -188,7 +188,7 @@ def test_tables_have_a_row_for_each_split_and_model():
     names = set(found.table.filter(pl.col("split") == "vote")["model"])
     variants = {"CrowdBT two-coin", "JAM two-coin", "JAM without features", "JAM two-coin without features"}
     variants |= {"JAM linear+objects", "JAM difficulty", "JAM difficulty without features"}
-    models = set(jr.models.MODELS) - {"Auto", "CovariateBT", "FamilyBT"} | variants
+    models = set(jr.models.MODELS) - {"Auto", "CovariateBT", "FamilyBT", "TasteBT"} | variants
     assert models <= names
     assert len(names) == len(models) + 1  # and a twin
     assert set(found.table["split"]) == {"vote", "pair"}
@@ -224,6 +224,7 @@ def test_models_may_be_named():
     assert compare(votes, folds=2).left_out.keys() == {
         "CovariateBT",
         "FamilyBT",
+        "TasteBT",
         "IAM",
         "VRJAM",
         "MixedBT",

@@ -55,8 +55,8 @@ Exit code 0 when done, 2 when the input cannot be used."""
     default="auto",
     show_default=True,
     help="auto (chosen by held-out votes), MajorityVote (mv), IAM, JAM, VRJAM, KernelJAM, BradleyTerry (bt), "
-    "CovariateBT, MixedBT, CrowdBT, FamilyBT, AmElo, DawidSkene, Borda, Copeland, HodgeRank, RankCentrality or "
-    "WinRate.",
+    "CovariateBT, MixedBT, CrowdBT, FamilyBT, TasteBT, AmElo, DawidSkene, Borda, Copeland, HodgeRank, RankCentrality "
+    "or WinRate.",
 )
 @click.option("--out", metavar="DIR", help=f"Write {OUTPUTS} to that folder.")
 @click.option(

@@ -232,6 +232,13 @@ _EXTRAS: dict[str, Any] = {
     "information": Array("f", ("items", "items"), _finite),
     "information_with_effects": Array("f", ("items", "items"), _finite),
     "scores_with_effects": Array("f", ("items",), _finite),
+    "score_draws": Array("f", (None, "items"), _finite),
+    "mind_cell": Array("i", ("cells",)),
+    "mind": Array("f", ("cells",), _finite),
+    "mind_variance": Array("f", ("cells",), _weight),
+    "discrimination": Array("f", ("annotators",), _finite),
+    "taste_sds": Array("f", (2,), _weight),
+    "tie_threshold": Array("f", ("annotators",), _finite),
 }
 _SIMPLE = {str: (str,), int: (int,), float: (float, int), bool: (bool,), dict: (dict,), list: (list,)}
 

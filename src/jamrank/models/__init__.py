@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jamrank.models.counting import Borda, Copeland, WinRate
     from jamrank.models.crowd_bt import CrowdBT
     from jamrank.models.dawid_skene import DawidSkene
-    from jamrank.models.family_bt import FamilyBT
+    from jamrank.models.family_bt import FamilyBT, TasteBT
     from jamrank.models.files import load
     from jamrank.models.hodge_rank import HodgeRank
     from jamrank.models.iam import IAM
@@ -45,6 +45,7 @@ __all__ = [
     "Prior",
     "RankCentrality",
     "RankingModel",
+    "TasteBT",
     "WinRate",
     "find_model",
     "load",
@@ -62,7 +63,7 @@ if not TYPE_CHECKING:
             "counting": "Borda Copeland WinRate",
             "crowd_bt": "CrowdBT",
             "dawid_skene": "DawidSkene",
-            "family_bt": "FamilyBT",
+            "family_bt": "FamilyBT TasteBT",
             "files": "load",
             "hodge_rank": "HodgeRank",
             "iam": "IAM",

@@ -24,6 +24,7 @@ MODELS: Registry[type[RankingModel]] = Registry(
         "MixedBT": "jamrank.models.mixed_bt:MixedBT",
         "CrowdBT": "jamrank.models.crowd_bt:CrowdBT",
         "FamilyBT": "jamrank.models.family_bt:FamilyBT",
+        "TasteBT": "jamrank.models.family_bt:TasteBT",
         "AmElo": "jamrank.models.am_elo:AmElo",
         "DawidSkene": "jamrank.models.dawid_skene:DawidSkene",
         "Borda": "jamrank.models.counting:Borda",

@@ -28,6 +28,7 @@ from jamrank.selection.differing import THEY_DIFFER
 from jamrank.selection.families import NOT_INDEPENDENT, differ_in_taste, try_families
 from jamrank.selection.folds import assign_folds, assign_periods
 from jamrank.selection.judging import judging_body, with_judging
+from jamrank.selection.tastes import OWN_TASTES, have_own_tastes, try_tastes
 from jamrank.text import many
 
 # With fewer decided votes the choice would be random.
@@ -70,7 +71,9 @@ class Auto(RankingModel):
     Where a test finds that annotators do not err independently, FamilyBT is tried, too, and chosen if it finds that
     tastes differ and its loss is not significantly higher. It uses no features, gold pairs and ties. If the product
     of the annotators and the cube of the items is above 500,000, it is tried without a test where each annotator cast
-    at least 40 votes for each item on average, and otherwise not.
+    at least 40 votes for each item on average, and otherwise not. Where the product is above 500,000, FamilyBT is
+    not tried, and votes of an annotator on an item agree more than independent ones, TasteBT is tried, with ties,
+    too, and chosen if its loss is significantly lower.
 
     Parameters
     ----------
@@ -192,10 +195,12 @@ class Auto(RankingModel):
         else:
             adaptive = looks_adaptive(sample)
             found, forward = self._compare(sample, features, candidates, adaptive)
-            plain = not (from_disk or gold or ties or found.trials[found.choice()].candidate.features)
-            if plain and differ_in_taste(sample):
+            plain = not (from_disk or gold or found.trials[found.choice()].candidate.features)
+            if plain and not ties and differ_in_taste(sample):
                 found = try_families(found, forward)
-                candidates += [found.trials[name].candidate for name in ("FamilyBT",) if name in found.trials]
+            elif plain and self.ties != "half" and not graded and have_own_tastes(sample):
+                found = try_tastes(found, forward, changes)
+            candidates += [found.trials[name].candidate for name in ("FamilyBT", "TasteBT") if name in found.trials]
             name = found.choice()
             drawn = sample is not votes and sample.n_folded < votes.n_votes
             reason = _reason(found, self.folds, votes.n_votes if drawn else None, forward)
@@ -337,6 +342,8 @@ def _reason(found: HeldOut, folds: int, drawn_from: int | None, forward: bool = 
         reason += f", the lowest of {len(others) + 1} models; next is {next_best}, {behind.value:.4f} higher"
         if np.isfinite(behind.low):  # otherwise all votes are on one pair
             reason += f" ({behind.low:.4f} to {behind.high:.4f})"
+    if choice == "TasteBT":
+        reason += f"; {OWN_TASTES}"
     if drawn_from is not None:
         reason += f"; chosen on {len(found.votes.vote_result):,} of {drawn_from:,} votes"
     return f"{reason}."

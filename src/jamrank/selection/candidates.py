@@ -96,7 +96,7 @@ def as_candidates(
     design: What the votes can identify. A model that fits each annotator alone is left out of large crowds, unless it
         is named.
     """
-    from jamrank.models import IAM
+    from jamrank.models import IAM, TasteBT
 
     if isinstance(models, Mapping):
         return [_candidate(model, features and _may(model), name) for name, model in models.items()], {}
@@ -105,6 +105,8 @@ def as_candidates(
     for model in _all(design) if models is None else []:
         if model._spec.capabilities.families:
             left_out[_name(model)] = "it draws the families of the annotators; name it to wait for it"
+        elif isinstance(model, TasteBT):
+            left_out[_name(model)] = "it fits the taste of each annotator; name it to wait for it"
         elif model._spec.capabilities.covariates and _name(model) not in usual:
             left_out[_name(model)] = "its covariates have to be named"
         elif isinstance(model, IAM) and features and design.n_annotators > _MANY_ANNOTATORS:

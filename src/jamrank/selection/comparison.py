@@ -22,6 +22,7 @@ from jamrank.selection.design import examine_design
 from jamrank.selection.differing import THEY_DIFFER
 from jamrank.selection.families import NOT_INDEPENDENT, differ_in_taste, try_families
 from jamrank.selection.folds import SPLITS, assign_folds, assign_periods
+from jamrank.selection.tastes import have_own_tastes, try_tastes
 from jamrank.text import in_percent, many
 from jamrank.typing import IntArray
 
@@ -114,7 +115,8 @@ def compare(
     features : data frame, mapping or array, optional
         As in :meth:`RankingModel.fit`; models that may use features are tried with and without them.
     models : list of models or names, or dict of models by name, optional
-        What to compare; by default every model that can be fitted, FamilyBT only where ``Auto`` would try it.
+        What to compare; by default every model that can be fitted, FamilyBT and TasteBT only where ``Auto`` would try
+        them.
     folds : int
         Number of folds.
     splits : sequence of {"vote", "pair"}
@@ -142,6 +144,9 @@ def compare(
     tastes = models is None and features is None and not used.n_ties and differ_in_taste(used)
     if tastes:
         del left_out["FamilyBT"]
+    own_tastes = models is None and features is None and not tastes and have_own_tastes(used)
+    if own_tastes:
+        del left_out["TasteBT"]
     found: dict[str, HeldOut] = {}
     by_time = assign_periods(used) if looks_adaptive(used) else None
     if by_time is not None:
@@ -159,6 +164,8 @@ def compare(
         found[by] = _with_pooled_baseline(held_out, features)
     if tastes:
         found = {by: try_families(held_out, by == "time") for by, held_out in found.items()}
+    if own_tastes:
+        found = {by: try_tastes(held_out, by == "time") for by, held_out in found.items()}
     table, reliability = frames(found, votes.frame)
     leading = next(iter(found.values()))
     return Comparison(
