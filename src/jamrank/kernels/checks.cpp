@@ -79,6 +79,70 @@ nb::object copy_bounded(const Array<const int8_t>& from, Array<int8_t> to, int t
     return bounds_of<int8_t>(from.data(), to.data(), from.size(), threads);
 }
 
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+constexpr bool kLowBytesFirst = false;
+#else
+constexpr bool kLowBytesFirst = true;
+#endif
+
+// The lowest bits of the bytes of a row from `at` on, the first of them highest. Read as one word, a product puts them side
+// by side; where the word would end beyond the matrix it goes byte by byte.
+inline uint8_t bits_of_row(const int8_t* results, size_t size, size_t at, size_t annotators) {
+    if (!kLowBytesFirst || at + 8 > size) {
+        unsigned bits = 0;
+        for (size_t k = at; k < at + annotators; ++k) bits = bits << 1 | (results[k] & 1);
+        return static_cast<uint8_t>(bits);
+    }
+    uint64_t word;
+    std::memcpy(&word, results + at, 8);
+    return static_cast<uint8_t>((word & 0x0101010101010101u) * 0x8040201008040201u >> 56 >> (8 - annotators));
+}
+
+// Byte pointers may alias anything: by value, so that the others stay in registers. Neighbours often say the same: two
+// tables in turn, so that a count need not wait for the one before.
+void gather_bits(const int8_t* results, size_t size, size_t annotators, Span rows, uint8_t* said, uint32_t* times) {
+    for (size_t row = rows.begin; row < rows.end; ++row) {
+        const uint8_t bits = bits_of_row(results, size, row * annotators, annotators);
+        said[row] = bits;
+        ++times[(row % 2) << 8 | bits];
+    }
+}
+
+// Copies a matrix of pairs by at most eight annotators, and returns its extremes. `said` gets the lowest bits of each row as one
+// number, the first highest, and `times` how often each number occurs.
+nb::object copy_verdicts(const Array<const int8_t>& from, Array<int8_t> to, size_t annotators, Array<uint8_t> said,
+                         Array<int64_t> times, int threads) {
+    const size_t pairs = said.size(), size = from.size(), blocks = block_count(pairs, 1);
+    require(annotators >= 1 && annotators <= 8 && times.size() == size_t{1} << annotators, "a count for each verdict");
+    require(pairs > 0 && size == pairs * annotators && to.size() == size, "one entry a pair");
+    constexpr size_t kPiece = 1 << 11;  // rows, which stay in cache
+    const int8_t* source = from.data();
+    int8_t* target = to.data();
+    uint8_t* bits = said.data();
+    std::vector<Bounds<int8_t>> found(blocks, Bounds<int8_t>(source, 0, 1));
+    std::vector<uint32_t> counts(blocks * 512, 0);
+    {
+        nb::gil_scoped_release release;
+        for_blocks(blocks, threads, [&](size_t block) {
+            const Span span = span_of(block, blocks, pairs);
+            for (size_t begin = span.begin; begin < span.end; begin += kPiece) {
+                const Span rows{begin, std::min(begin + kPiece, span.end)};
+                const size_t at = rows.begin * annotators, end = rows.end * annotators;
+                found[block].add(Bounds<int8_t>(source, at, end));
+                gather_bits(source, size, annotators, rows, bits, counts.data() + 512 * block);
+                std::memcpy(target + at, source + at, end - at);
+            }
+        });
+    }
+    std::fill_n(times.data(), times.size(), int64_t{0});
+    for (size_t block = 0; block < blocks; ++block) {
+        found[0].add(found[block]);
+        for (size_t kind = 0; kind < 512; ++kind)
+            if (counts[512 * block + kind]) times.data()[kind % 256] += counts[512 * block + kind];
+    }
+    return nb::make_tuple(Ordered<int8_t>::value(found[0].low), Ordered<int8_t>::value(found[0].high));
+}
+
 // Whether a block of a range has something: blocks after one that has are not looked at.
 template <typename Look>
 bool any_of(size_t n, int threads, const Look& look) {
@@ -127,6 +191,7 @@ void bind_checks(nb::module_& m) {
     m.def("any_equal", &any_equal<int64_t>);
     m.def("in_order", &in_order);
     m.def("copy_bounded", &copy_bounded);
+    m.def("copy_verdicts", &copy_verdicts);
 }
 
 }  // namespace jamrank

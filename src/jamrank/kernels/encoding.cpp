@@ -38,6 +38,17 @@ void mark_ids(const Array<const Id>& ids, int64_t low, Array<uint8_t> seen, int 
         for (size_t k = 0; k < own.size(); ++k) all[k] |= own[k];
 }
 
+// Copies ids as codes; returns whether all are from 0 on and below a power of two.
+template <typename Id>
+bool copy_ids(const Id* id, int32_t* code, Span span, size_t range) {
+    Id bits = 0;  // of all ids together
+    for (size_t v = span.begin; v < span.end; ++v) {
+        bits |= id[v];
+        code[v] = static_cast<int32_t>(id[v]);
+    }
+    return bits >= 0 && static_cast<uint64_t>(bits) < range;
+}
+
 // Takes ids from 0 on as their own codes, and marks those that occur; returns false where one is too large to be marked.
 // There is room for as many marks as a power of two.
 template <typename Id>
@@ -58,15 +69,10 @@ bool take_ids(const Array<const Id>& ids, Array<int32_t> codes, Array<uint8_t> s
         const Span span = span_of(part, parts, n);
         for (size_t begin = span.begin; begin < span.end && fits; begin += kPiece) {
             const Span piece{begin, std::min(begin + kPiece, span.end)};
-            Id bits = 0;  // of all ids together
-            for (size_t v = piece.begin; v < piece.end; ++v) {
-                bits |= id[v];
-                code[v] = static_cast<int32_t>(id[v]);
-            }
-            if (bits < 0 || static_cast<uint64_t>(bits) >= range)
-                fits = false;
-            else
+            if (copy_ids(id, code, piece, range))
                 mark_span(code, piece, 0, part ? marks[part].data() : all);
+            else
+                fits = false;
         }
     });
     for (const auto& own : marks) {
@@ -74,6 +80,54 @@ bool take_ids(const Array<const Id>& ids, Array<int32_t> codes, Array<uint8_t> s
         for (size_t k = 0; k < own.size(); ++k) all[k] |= from[k];
     }
     return fits;
+}
+
+// Whether pairs `begin` to `end` are out of order, the one before the first included.
+template <typename Id>
+bool out_of_order(const Id* a, const Id* b, size_t begin, size_t end) {
+    bool wrong = begin < end && a[begin] >= b[begin];
+    for (size_t k = std::max<size_t>(begin, 1); k < end; ++k)
+        wrong |= (a[k] < a[k - 1]) | ((a[k] == a[k - 1]) & (b[k] <= b[k - 1])) | (a[k] >= b[k]);
+    return wrong;
+}
+
+// The same for the two ids of pairs. Returns -1 where one is too large to be marked; else 1 if the pairs are sorted and
+// distinct and name the lower id first, or 0.
+template <typename Id>
+int take_pairs(const Array<const Id>& left, const Array<const Id>& right, Array<int32_t> left_codes,
+               Array<int32_t> right_codes, Array<uint8_t> seen, int threads) {
+    constexpr size_t kPiece = 1 << 12;
+    const size_t n = left.size(), range = seen.size();
+    const size_t parts = std::min<size_t>(block_count(n, 1), std::max(threads, 1));
+    require(right.size() == n && left_codes.size() == n && right_codes.size() == n, "one entry a pair");
+    require(range > 0 && (range & (range - 1)) == 0, "as many marks as a power of two");
+    const Id* from[] = {left.data(), right.data()};
+    int32_t* to[] = {left_codes.data(), right_codes.data()};
+    nb::gil_scoped_release release;
+    std::vector<std::vector<uint8_t>> marks(parts);
+    std::atomic<bool> fits{true}, ordered{true};
+    for_blocks(parts, threads, [&](size_t part) {
+        marks[part].assign(range, 0);
+        const Span span = span_of(part, parts, n);
+        bool wrong = false;
+        for (size_t begin = span.begin; begin < span.end && fits; begin += kPiece) {
+            const Span piece{begin, std::min(begin + kPiece, span.end)};
+            wrong = wrong || out_of_order(from[0], from[1], piece.begin, piece.end);
+            for (int side = 0; side < 2; ++side) {
+                if (copy_ids(from[side], to[side], piece, range))
+                    mark_span(to[side], piece, 0, marks[part].data());
+                else
+                    fits = false;
+            }
+        }
+        if (wrong) ordered = false;
+    });
+    uint8_t* all = seen.data();
+    for (const auto& own : marks) {
+        const uint8_t* from_part = own.data();
+        for (size_t k = 0; k < own.size(); ++k) all[k] |= from_part[k];
+    }
+    return fits ? static_cast<int>(ordered.load()) : -1;
 }
 
 // Codes of ids: their rank among those that occur or, without ranks, their distance from `low`.
@@ -361,6 +415,8 @@ void bind_encoding(nb::module_& m) {
     m.def("mark_ids", &mark_ids<int32_t>);
     m.def("take_ids", &take_ids<int64_t>);
     m.def("take_ids", &take_ids<int32_t>);
+    m.def("take_pairs", &take_pairs<int64_t>);
+    m.def("take_pairs", &take_pairs<int32_t>);
     m.def("code_ids", &code_ids<int64_t>);
     m.def("code_ids", &code_ids<int32_t>);
     m.def("sort_keys", &sort_keys);

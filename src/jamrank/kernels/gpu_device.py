@@ -24,6 +24,8 @@ _NULL, _DEFAULT_SHARED_BYTES = np.uint64(0), 48 << 10
 # Arrays of more bytes than a chunk are copied chunk by chunk, through pinned memory and by several threads: the first
 # write to fresh memory costs more than the copy itself.
 _CHUNK_BYTES, _N_CHUNKS = 1 << 22, 16
+# To start a copy takes longer than to fill a smaller chunk.
+_LEAST_CHUNK_BYTES = 1 << 21
 
 
 class GpuDevice:
@@ -192,8 +194,8 @@ def _copy_when_ready(copied: Any, chunk: NDArray[Any], out: NDArray[Any]) -> Non
 
 
 def _chunk_groups(length: int, itemsize: int) -> list[list[slice]]:
-    """Return the chunks of an array, one for each thread at least, in groups that fit into the pinned memory."""
-    size = max(min(_CHUNK_BYTES // itemsize, -(-length // _N_CHUNKS)), 1)
+    """Return the chunks of an array, mostly one for each thread at least, in groups that fit into the pinned memory."""
+    size = min(_CHUNK_BYTES, max(-(-length // _N_CHUNKS) * itemsize, _LEAST_CHUNK_BYTES)) // itemsize
     every = [slice(begin, min(begin + size, length)) for begin in range(0, length, size)]
     return [every[begin : begin + _N_CHUNKS] for begin in range(0, len(every), _N_CHUNKS)]
 

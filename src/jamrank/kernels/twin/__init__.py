@@ -3,7 +3,7 @@
 Each function has the signature of its namesake in the C++ source and writes into the arrays it is given.
 """
 
-from jamrank.kernels.twin.checks import any_equal, copy_bounded, extremes, in_order
+from jamrank.kernels.twin.checks import any_equal, copy_bounded, copy_verdicts, extremes, in_order
 from jamrank.kernels.twin.effects import absorb_effects, draw_effects, expand_cells, lapse_likelihood
 from jamrank.kernels.twin.encoding import (
     code_ids,
@@ -23,6 +23,7 @@ from jamrank.kernels.twin.encoding import (
     sum_by_code,
     sum_by_link,
     take_ids,
+    take_pairs,
     unpack_votes,
 )
 from jamrank.kernels.twin.fields import FieldCodes, TextCodes
@@ -62,6 +63,7 @@ __all__ = [
     "code_rows",
     "code_strings",
     "copy_bounded",
+    "copy_verdicts",
     "count_pairs",
     "count_spelled",
     "direct",
@@ -101,6 +103,7 @@ __all__ = [
     "sum_by_kind",
     "sum_by_link",
     "take_ids",
+    "take_pairs",
     "unpack_votes",
     "weighted_gram",
 ]
