@@ -325,7 +325,8 @@ def encode_small_pairs(left: Column, right: Column) -> tuple[NDArray[Any], list[
 
 def _close_gaps(seen: NDArray[np.uint8], codes: list[Int32Array]) -> NDArray[np.intp]:
     """Return the ids that were seen; where some from 0 on were not, ids that are codes become ranks."""
-    labels = np.flatnonzero(seen)
+    # As truth values, which numpy finds much faster than numbers other than 0.
+    labels = np.flatnonzero(seen.view(np.bool_))
     if len(labels) and labels[-1] >= len(labels):
         rank = np.cumsum(seen, dtype=np.int32) - np.int32(1)
         for own in codes:

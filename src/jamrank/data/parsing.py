@@ -160,12 +160,11 @@ def parse_matrix(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], bool, Verdicts
         )
     if low < 0:
         results[results < 0] = MISSING
-        verdicts = None
     return results, low >= 0, verdicts
 
 
 def _copied(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], tuple[int, int], Verdicts | None]:
-    """Return a matrix of integers in a byte each, the extremes of the given one, and a small jury's verdicts."""
+    """Return a matrix of integers in a byte each, bounds of its values, and a small jury's verdicts."""
     if not matrix.size:
         return matrix.astype(np.int8), (0, 0), None
     if matrix.dtype != np.int8 or not matrix.flags.c_contiguous:
@@ -175,8 +174,9 @@ def _copied(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], tuple[int, int], Ve
     if n_annotators > LARGEST_SMALL_JURY:
         return results, kernels.copy_bounded(matrix.ravel(), results.ravel(), default_threads()), None
     found = np.empty(n_pairs, dtype=np.uint8), np.empty(1 << n_annotators, dtype=np.int64)
-    bounds = kernels.copy_verdicts(matrix.ravel(), results.ravel(), n_annotators, *found, default_threads())
-    return results, bounds, Verdicts(*found)
+    if kernels.copy_verdicts(matrix.ravel(), results.ravel(), n_annotators, *found, default_threads()):
+        return results, (0, 1), Verdicts(*found)
+    return results, extremes(matrix), None
 
 
 def _results(outcome: FloatArray) -> NDArray[np.int8]:

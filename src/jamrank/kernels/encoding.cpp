@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "blocks.hpp"
+#include "order.hpp"
 
 namespace jamrank {
 namespace {
@@ -17,6 +18,15 @@ namespace {
 template <typename Id>
 void mark_span(const Id* id, Span span, int64_t low, uint8_t* seen) {
     for (size_t v = span.begin; v < span.end; ++v) seen[static_cast<int64_t>(id[v]) - low] = 1;
+}
+
+// Adds the marks of parts to those of the first.
+void merge_marks(const std::vector<std::vector<uint8_t>>& marks, uint8_t* all) {
+    for (const auto& own : marks) {
+        const uint8_t* from = own.data();
+        const size_t range = own.size();
+        for (size_t k = 0; k < range; ++k) all[k] |= from[k];
+    }
 }
 
 // Marks the ids that occur, counted from `low`.
@@ -34,8 +44,7 @@ void mark_ids(const Array<const Id>& ids, int64_t low, Array<uint8_t> seen, int 
         if (part) marks[part].assign(range, 0);
         mark_span(id, span_of(part, parts, n), low, part ? marks[part].data() : all);
     });
-    for (const auto& own : marks)
-        for (size_t k = 0; k < own.size(); ++k) all[k] |= own[k];
+    merge_marks(marks, all);
 }
 
 // Copies ids as codes; returns whether all are from 0 on and below a power of two.
@@ -75,24 +84,31 @@ bool take_ids(const Array<const Id>& ids, Array<int32_t> codes, Array<uint8_t> s
                 fits = false;
         }
     });
-    for (const auto& own : marks) {
-        const uint8_t* from = own.data();
-        for (size_t k = 0; k < own.size(); ++k) all[k] |= from[k];
-    }
+    merge_marks(marks, all);
     return fits;
 }
 
-// Whether pairs `begin` to `end` are out of order, the one before the first included.
+// The same for pairs. Those of an item follow each other where pairs are in order, and mostly their second ids too.
 template <typename Id>
-bool out_of_order(const Id* a, const Id* b, size_t begin, size_t end) {
-    bool wrong = begin < end && a[begin] >= b[begin];
-    for (size_t k = std::max<size_t>(begin, 1); k < end; ++k)
-        wrong |= (a[k] < a[k - 1]) | ((a[k] == a[k - 1]) & (b[k] <= b[k - 1])) | (a[k] >= b[k]);
-    return wrong;
+void mark_pairs(const Id* first, const Id* second, Span span, bool in_order, uint8_t* seen) {
+    if (!in_order) {
+        mark_span(first, span, 0, seen);
+        mark_span(second, span, 0, seen);
+        return;
+    }
+    for (size_t begin = span.begin; begin < span.end;) {
+        const size_t end = std::upper_bound(first + begin, first + span.end, first[begin]) - first;
+        seen[first[begin]] = 1;
+        if (static_cast<size_t>(second[end - 1] - second[begin]) == end - 1 - begin)
+            std::memset(seen + second[begin], 1, end - begin);
+        else
+            mark_span(second, {begin, end}, 0, seen);
+        begin = end;
+    }
 }
 
-// The same for the two ids of pairs. Returns -1 where one is too large to be marked; else 1 if the pairs are sorted and
-// distinct and name the lower id first, or 0.
+// Takes the ids of pairs from 0 on as their own codes, and marks those that occur. Returns -1 where one is too large to be
+// marked; else 1 if the pairs are sorted and distinct and name the lower id first, or 0.
 template <typename Id>
 int take_pairs(const Array<const Id>& left, const Array<const Id>& right, Array<int32_t> left_codes,
                Array<int32_t> right_codes, Array<uint8_t> seen, int threads) {
@@ -101,32 +117,27 @@ int take_pairs(const Array<const Id>& left, const Array<const Id>& right, Array<
     const size_t parts = std::min<size_t>(block_count(n, 1), std::max(threads, 1));
     require(right.size() == n && left_codes.size() == n && right_codes.size() == n, "one entry a pair");
     require(range > 0 && (range & (range - 1)) == 0, "as many marks as a power of two");
-    const Id* from[] = {left.data(), right.data()};
-    int32_t* to[] = {left_codes.data(), right_codes.data()};
+    const Id *first = left.data(), *second = right.data();
+    int32_t *first_code = left_codes.data(), *second_code = right_codes.data();
+    uint8_t* all = seen.data();
     nb::gil_scoped_release release;
     std::vector<std::vector<uint8_t>> marks(parts);
     std::atomic<bool> fits{true}, ordered{true};
     for_blocks(parts, threads, [&](size_t part) {
-        marks[part].assign(range, 0);
+        marks[part].assign(part ? range : 0, 0);
         const Span span = span_of(part, parts, n);
-        bool wrong = false;
         for (size_t begin = span.begin; begin < span.end && fits; begin += kPiece) {
             const Span piece{begin, std::min(begin + kPiece, span.end)};
-            wrong = wrong || out_of_order(from[0], from[1], piece.begin, piece.end);
-            for (int side = 0; side < 2; ++side) {
-                if (copy_ids(from[side], to[side], piece, range))
-                    mark_span(to[side], piece, 0, marks[part].data());
-                else
-                    fits = false;
-            }
+            const bool wrong = out_of_order(first, second, piece.begin, piece.end);
+            if (wrong) ordered = false;
+            const bool small = copy_ids(first, first_code, piece, range) & copy_ids(second, second_code, piece, range);
+            if (small)
+                mark_pairs(first, second, piece, !wrong, part ? marks[part].data() : all);
+            else
+                fits = false;
         }
-        if (wrong) ordered = false;
     });
-    uint8_t* all = seen.data();
-    for (const auto& own : marks) {
-        const uint8_t* from_part = own.data();
-        for (size_t k = 0; k < own.size(); ++k) all[k] |= from_part[k];
-    }
+    merge_marks(marks, all);
     return fits ? static_cast<int>(ordered.load()) : -1;
 }
 

@@ -194,7 +194,7 @@ def _copy_when_ready(copied: Any, chunk: NDArray[Any], out: NDArray[Any]) -> Non
 
 
 def _chunk_groups(length: int, itemsize: int) -> list[list[slice]]:
-    """Return the chunks of an array, mostly one for each thread at least, in groups that fit into the pinned memory."""
+    """Return the chunks of an array, mostly one for each thread, in groups that fit into the pinned memory."""
     size = min(_CHUNK_BYTES, max(-(-length // _N_CHUNKS) * itemsize, _LEAST_CHUNK_BYTES)) // itemsize
     every = [slice(begin, min(begin + size, length)) for begin in range(0, length, size)]
     return [every[begin : begin + _N_CHUNKS] for begin in range(0, len(every), _N_CHUNKS)]

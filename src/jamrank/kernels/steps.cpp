@@ -1,10 +1,12 @@
-// The direction of a step of the fit, from the steps before it.
+// The direction of a step of the fit, from the steps before it; and the bindings of linear.cpp.
 #include "bindings.hpp"
 
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <vector>
+
+#include "linear.hpp"
 
 namespace jamrank {
 namespace {
@@ -47,8 +49,32 @@ void lbfgs_direction(const std::vector<Doubles>& steps, const std::vector<Double
         add(shares[s] - dot(gradient_drops[s].data(), em, n) / curvatures[s], steps[s].data(), em, n);
 }
 
+// Weighted products of every two rows of a matrix, on and above the diagonal, in a fixed order, as BLAS does not promise.
+void weighted_gram(const Doubles& matrix, const Doubles& weight, OutDoubles products) {
+    const size_t columns = weight.size(), rows = columns ? matrix.size() / columns : 0;
+    require(matrix.size() == rows * columns && products.size() == rows * rows, "one product for every two rows");
+    active_linear->gram(matrix.data(), rows, columns, weight.data(), products.data());
+}
+
+// The sum of the rows of a matrix, each times a number.
+void sum_of_rows(const Doubles& matrix, const Doubles& factor, OutDoubles sums) {
+    require(matrix.size() == factor.size() * sums.size(), "one factor a row, one sum a column");
+    active_linear->sum_of_rows(matrix.data(), factor.size(), sums.size(), factor.data(), sums.data());
+}
+
+// The product of each row of a matrix with a vector.
+void row_products(const Doubles& matrix, const Doubles& vector, OutDoubles products) {
+    require(matrix.size() == vector.size() * products.size(), "one entry a column, one product a row");
+    active_linear->row_products(matrix.data(), products.size(), vector.size(), vector.data(), products.data());
+}
+
 }  // namespace
 
-void bind_steps(nb::module_& m) { m.def("lbfgs_direction", &lbfgs_direction); }
+void bind_steps(nb::module_& m) {
+    m.def("lbfgs_direction", &lbfgs_direction);
+    m.def("weighted_gram", &weighted_gram);
+    m.def("sum_of_rows", &sum_of_rows);
+    m.def("row_products", &row_products);
+}
 
 }  // namespace jamrank

@@ -134,7 +134,7 @@ def _find_jury_patterns(results: NDArray[np.int8], threads: int) -> Patterns:
 
 
 def _as_patterns(verdicts: Verdicts) -> Patterns:
-    """Number the verdicts of a jury that occur."""
+    """Return the patterns of a jury, whose verdicts are known in short."""
     kinds, of_row = np.flatnonzero(verdicts.times), verdicts.of_pair
     if len(kinds) < len(verdicts.times):
         numbers, of_row = (np.cumsum(verdicts.times > 0) - 1).astype(np.uint8), np.empty_like(of_row)

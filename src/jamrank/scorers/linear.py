@@ -35,8 +35,8 @@ class LinearScorer:
     free: ClassVar[bool] = False
     level_matters: ClassVar[bool] = True
 
-    # einsum instead of @: BLAS may add in another order with another number of threads, and results must not
-    # depend on that. It is faster along contiguous features.
+    # Kernels instead of @: BLAS may add in another order with another number of threads, and results must not
+    # depend on that.
 
     def __init__(self, standardised: FloatArray, variance: float | None) -> None:
         self.wide = _is_wide(standardised)
@@ -77,7 +77,8 @@ class LinearScorer:
 
     def forward(self, direction: FloatArray) -> FloatArray:
         """Return ``X`` times a direction of the weights."""
-        scores: FloatArray = np.einsum("fi,f->i", self._columns, direction)
+        scores = np.empty(self._columns.shape[1])
+        kernels.sum_of_rows(self._columns.ravel(), np.ascontiguousarray(direction), scores)
         return scores
 
     def clip_step(self, step: FloatArray, longest: float) -> FloatArray:
@@ -87,7 +88,8 @@ class LinearScorer:
 
     def adjoint(self, per_item: FloatArray) -> FloatArray:
         """Return ``Xᵀ`` times a vector over items."""
-        sums: FloatArray = np.einsum("fi,i->f", self._columns, per_item)
+        sums = np.empty(self.n_params)
+        kernels.row_products(self._columns.ravel(), np.ascontiguousarray(per_item), sums)
         return sums
 
     def blocks(self) -> list[slice]:
