@@ -562,13 +562,13 @@ def test_verdicts_of_a_small_jury_equal_their_twins(annotators, pairs, seed, kin
 
 @needs_compiled
 @settings(deadline=None)
-@given(st.integers(1, 20), st.integers(1, 600), st.integers(0, 2**32 - 1))
+@given(st.integers(1, 20), st.integers(1, 600) | st.just(2500), st.integers(0, 2**32 - 1))
 def test_products_of_rows_equal_their_twins(rows, columns, seed):
     rng = np.random.default_rng(seed)
     matrix, weight, found = rng.standard_normal((rows, columns)), rng.random(columns), np.zeros((2, rows, rows))
     factor, sums, products_of_rows = rng.standard_normal(rows), np.empty((2, columns)), np.empty((2, rows))
     for at, (module, products) in enumerate(zip((kernels, twin), found, strict=True)):
-        module.weighted_gram(matrix.ravel(), weight, products.ravel())
+        module.weighted_gram(matrix.ravel(), factor, weight, products.ravel())
         module.sum_of_rows(matrix.ravel(), factor, sums[at])
         module.row_products(matrix.ravel(), weight, products_of_rows[at])
     np.testing.assert_allclose(*np.triu(found), rtol=1e-12, atol=1e-12)

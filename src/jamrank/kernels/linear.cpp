@@ -16,16 +16,29 @@ double product_of(const double* one, const double* other, size_t columns) {
     for (; i + kSums <= columns; i += kSums)
         for (size_t k = 0; k < kSums; ++k) sums[k] += one[i + k] * other[i + k];
     for (; i < columns; ++i) sum += one[i] * other[i];
-    for (double own : sums) sum += own;
-    return sum;
+    for (size_t half = kSums / 2; half; half /= 2)
+        for (size_t k = 0; k < half; ++k) sums[k] += sums[k + half];
+    return sums[0] + sum;
 }
 
-void gram(const double* matrix, size_t rows, size_t columns, const double* weight, double* products) {
-    std::vector<double> weighted(columns);
-    for (size_t a = 0; a < rows; ++a) {
-        const double* own = matrix + a * columns;
-        for (size_t i = 0; i < columns; ++i) weighted[i] = own[i] * weight[i];
-        for (size_t b = a; b < rows; ++b) products[a * rows + b] = product_of(weighted.data(), matrix + b * columns, columns);
+void gram(const double* matrix, size_t rows, size_t columns, const double* mean, const double* weight, double* products) {
+    constexpr size_t kTogether = 1024;  // columns whose centred entries stay in cache
+    std::vector<double> centred(rows * kTogether), weighted(kTogether);
+    std::fill_n(products, rows * rows, 0.0);
+    for (size_t begin = 0; begin < columns; begin += kTogether) {
+        const size_t count = std::min(kTogether, columns - begin);
+        for (size_t row = 0; row < rows; ++row) {
+            const double *own = matrix + row * columns + begin, centre = mean[row];
+            double* out = centred.data() + row * kTogether;
+            for (size_t k = 0; k < count; ++k) out[k] = own[k] - centre;
+        }
+        for (size_t a = 0; a < rows; ++a) {
+            const double *own = centred.data() + a * kTogether, *times = weight + begin;
+            double* out = weighted.data();
+            for (size_t k = 0; k < count; ++k) out[k] = own[k] * times[k];
+            for (size_t b = a; b < rows; ++b)
+                products[a * rows + b] += product_of(out, centred.data() + b * kTogether, count);
+        }
     }
 }
 

@@ -6,8 +6,9 @@
 namespace jamrank {
 
 struct LinearPasses {
-    // Weighted products of every two rows, on and above the diagonal.
-    void (*gram)(const double* matrix, size_t rows, size_t columns, const double* weight, double* products);
+    // Weighted products of every two rows, each less a mean, on and above the diagonal.
+    void (*gram)(const double* matrix, size_t rows, size_t columns, const double* mean, const double* weight,
+                 double* products);
     // The sum of the rows, each times a factor.
     void (*sum_of_rows)(const double* matrix, size_t rows, size_t columns, const double* factor, double* sums);
     // The product of each row with a vector.

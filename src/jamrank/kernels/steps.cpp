@@ -49,11 +49,12 @@ void lbfgs_direction(const std::vector<Doubles>& steps, const std::vector<Double
         add(shares[s] - dot(gradient_drops[s].data(), em, n) / curvatures[s], steps[s].data(), em, n);
 }
 
-// Weighted products of every two rows of a matrix, on and above the diagonal, in a fixed order, as BLAS does not promise.
-void weighted_gram(const Doubles& matrix, const Doubles& weight, OutDoubles products) {
-    const size_t columns = weight.size(), rows = columns ? matrix.size() / columns : 0;
+// Weighted products of every two rows of a matrix, each less a mean, on and above the diagonal, in a fixed order, as BLAS does not
+// promise.
+void weighted_gram(const Doubles& matrix, const Doubles& mean, const Doubles& weight, OutDoubles products) {
+    const size_t columns = weight.size(), rows = mean.size();
     require(matrix.size() == rows * columns && products.size() == rows * rows, "one product for every two rows");
-    active_linear->gram(matrix.data(), rows, columns, weight.data(), products.data());
+    active_linear->gram(matrix.data(), rows, columns, mean.data(), weight.data(), products.data());
 }
 
 // The sum of the rows of a matrix, each times a number.

@@ -129,10 +129,9 @@ class LinearScorer:
         return solve
 
     def _factor(self, block: slice, degree: FloatArray, mean: FloatArray) -> FloatArray:
-        centred = self._columns[block] - mean[:, None]
-        curvature = np.zeros((len(centred), len(centred)))
+        curvature = np.empty((len(mean), len(mean)))
         # Only the part above the diagonal is used.
-        kernels.weighted_gram(centred.ravel(), np.ascontiguousarray(degree), curvature.ravel())
+        kernels.weighted_gram(self._columns[block].ravel(), mean, np.ascontiguousarray(degree), curvature.ravel())
         diagonal = np.einsum("ff->f", curvature)
         diagonal += self.precision[block] + 1e-9 * max(float(diagonal.max(initial=0.0)), 1e-9)
         # LAPACK itself: scipy's checks take longer than factoring a small matrix.

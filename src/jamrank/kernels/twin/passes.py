@@ -353,9 +353,9 @@ def sum_by_kind(
     sums[:] = np.bincount(kinds, _weighted(np.repeat(value, np.diff(begin)), weight), len(sums))
 
 
-def weighted_gram(matrix: FloatArray, weight: FloatArray, products: FloatArray) -> None:
-    """Compute the weighted products of every two rows of a matrix; values below the diagonal are not used."""
-    rows = matrix.reshape(-1, len(weight))
+def weighted_gram(matrix: FloatArray, mean: FloatArray, weight: FloatArray, products: FloatArray) -> None:
+    """Compute the weighted products of every two rows of a matrix, each less a mean; half of them are not used."""
+    rows = matrix.reshape(len(mean), len(weight)) - mean[:, None]
     products[:] = np.einsum("fi,gi->fg", rows * weight, rows).ravel()
 
 
