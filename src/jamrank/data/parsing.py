@@ -270,8 +270,8 @@ def encode_pairs(left: Column, right: Column) -> tuple[NDArray[Any], Int32Array,
     """
     found = encode_small_pairs(left, right)
     if found is None:
-        items, codes = encode(left, right)
-        return items, *codes, refuse_self_pairs(items, *codes)
+        items, (left_code, right_code) = encode(left, right)
+        return items, left_code, right_code, refuse_self_pairs(items, left_code, right_code)
     items, (left_code, right_code), in_order = found
     if not in_order:
         _refuse_equal(items, left_code, right_code)
