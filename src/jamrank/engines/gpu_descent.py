@@ -11,7 +11,7 @@ from jamrank.engines.gpu_layout import GpuLayout
 from jamrank.typing import FloatArray, IntArray
 
 # Steps that are started before the result is looked at, and the threads of each.
-_AHEAD, _STEP_THREADS = 6, 1024
+_AHEAD, _STEP_THREADS = 3, 1024
 # Numbers of the state, see kernels/gpu/descent.cu.
 _STATE = 6
 
