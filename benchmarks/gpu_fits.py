@@ -55,7 +55,8 @@ def time_fits(wines: wine.Wines, features: np.ndarray | None) -> dict[str, Any]:
         os.sched_setaffinity(0, allowed)
         runs = []
         for _ in range(FIT_ROUNDS + 1):
-            model = jr.JAM(**given)  # a new one: freeing the results of an old one is not timed
+            votes = None  # freeing old votes, and with a new model old results, is not timed
+            model = jr.JAM(**given)
             begin = time.perf_counter()
             votes = jr.Comparisons.from_matrix(wines.first, wines.second, wines.said)
             runs.append((time.perf_counter() - begin, *fit_anew(model, votes, features)))

@@ -183,4 +183,4 @@ def test_however_many_pairs_are_looked_at_first_the_same_annotators_are_identica
     said[0, 3] = 1 - said[0, 3]
     who = np.tile(np.arange(4), len(first))
     votes = jr.Comparisons.from_arrays(np.repeat(first, 4), np.repeat(second, 4), who, said.ravel())
-    assert [group.tolist() for group in copies_module._identical(votes)] == [[0, 1]]
+    assert [group.tolist() for group in copies_module.identical(votes)] == [[0, 1]]

@@ -25,7 +25,7 @@ class EmulatedDevice:
     def put(self, array, dtype=None):
         return np.array(array, dtype)
 
-    def filled(self, length, dtype, fill):
+    def filled(self, length, dtype, fill, least_bytes=0):
         there, half = np.full(length, 77, dtype), length // 2
         return there, [fill(own, there[own]) for own in (slice(0, half), slice(half, length))]
 

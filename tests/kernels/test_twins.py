@@ -412,6 +412,56 @@ def test_ids_taken_as_codes_equal_their_twins(values, kind):
 
 
 @needs_compiled
+@pytest.mark.parametrize("one_table", [True, False])
+@given(problems())
+def test_the_posterior_alone_equals_that_of_the_pass(one_table, problem):
+    if one_table:
+        ratio = np.exp(np.random.default_rng(1).standard_normal(len(problem["if_second"])))
+        problem |= {"if_first": np.empty(0), "if_second": ratio}
+    inputs = [*layout(problem), *(problem[name] for name in ("pattern", "if_first", "if_second", "scores"))]
+    for module in (kernels, twin):
+        found = np.full(len(problem["first"]), np.nan)
+        module.posterior(*inputs, found, problem["threads"])
+        expected = expectation(module, problem)["posterior"]
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-300)
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(-1, 130), st.integers(0, 130)), max_size=300),
+    st.booleans(),
+    st.integers(1, 4),
+    st.sampled_from([np.int32, np.int64]),
+)
+def test_pairs_taken_as_codes_equal_their_twins(pairs, ordered, threads, kind):
+    pairs = sorted({(min(pair), max(pair)) for pair in pairs if pair[0] != pair[1]}) if ordered else pairs
+    left, right = np.array(pairs, dtype=kind).reshape(-1, 2).T.copy()
+    found = []
+    for module in (kernels, twin):
+        seen, codes = np.zeros(128, dtype=np.uint8), np.zeros((2, len(pairs)), dtype=np.int32)
+        in_order = module.take_pairs(left, right, *codes, seen, threads)
+        found.append((in_order, [seen.tolist(), codes.tolist()] if in_order >= 0 else None))
+    assert found[0] == found[1]
+    assert (found[0][0] < 0) == any(not 0 <= code < 128 for pair in pairs for code in pair)
+    assert not ordered or found[0][0] != 0
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 60_000), st.integers(1, 4), st.booleans())
+def test_the_order_of_many_pairs_is_found_by_any_number_of_threads(seed, n, threads, spoilt):
+    rng = np.random.default_rng(seed)
+    left, right = (side[:n].astype(np.int64) for side in np.triu_indices(int(np.sqrt(2 * n)) + 2, 1))
+    if spoilt:
+        at = rng.integers(0, n - 1)
+        right[at : at + 2] = right[at : at + 2][::-1].copy() if left[at] == left[at + 1] else left[at]
+    codes, seen = np.zeros((2, n), dtype=np.int32), np.zeros(1 << 16, dtype=np.uint8)
+    assert kernels.take_pairs(left, right, *codes, seen, threads) == (not spoilt)
+    np.testing.assert_array_equal(codes, [left, right])
+
+
+@needs_compiled
 @pytest.mark.parametrize("range_of_ids", [100, 50_000])
 def test_many_ids_are_marked_and_coded_by_all_threads(range_of_ids):
     ids = np.random.default_rng(0).integers(0, range_of_ids, 200_000) * 2
@@ -526,13 +576,18 @@ def test_verdicts_of_a_small_jury_equal_their_twins(annotators, pairs, seed, kin
 
 @needs_compiled
 @settings(deadline=None)
-@given(st.integers(1, 20), st.integers(1, 100), st.integers(0, 2**32 - 1))
+@given(st.integers(1, 20), st.integers(1, 600) | st.just(2500), st.integers(0, 2**32 - 1))
 def test_products_of_rows_equal_their_twins(rows, columns, seed):
     rng = np.random.default_rng(seed)
     matrix, weight, found = rng.standard_normal((rows, columns)), rng.random(columns), np.zeros((2, rows, rows))
-    for module, products in zip((kernels, twin), found, strict=True):
-        module.weighted_gram(matrix.ravel(), weight, products.ravel())
+    factor, sums, products_of_rows = rng.standard_normal(rows), np.empty((2, columns)), np.empty((2, rows))
+    for at, (module, products) in enumerate(zip((kernels, twin), found, strict=True)):
+        module.weighted_gram(matrix.ravel(), factor, weight, products.ravel())
+        module.sum_of_rows(matrix.ravel(), factor, sums[at])
+        module.row_products(matrix.ravel(), weight, products_of_rows[at])
     np.testing.assert_allclose(*np.triu(found), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(*sums, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(*products_of_rows, rtol=1e-12, atol=1e-12)
 
 
 @needs_compiled
@@ -1046,9 +1101,18 @@ def test_checks_of_arrays_find_what_numpy_finds(seed, n, threads):
         values = rng.integers(-100, 100, n).astype(kind)
         assert kernels.extremes(values, threads) == twin.extremes(values, threads)
     copy = np.empty(n, dtype=np.int8)
-    values = rng.integers(-1, 2, n).astype(np.int8)
+    values = rng.integers(rng.integers(-1, 1), 2, n).astype(np.int8)
     assert kernels.copy_bounded(values, copy, threads) == twin.extremes(values, threads)
     np.testing.assert_array_equal(copy, values)
+    annotators = int(rng.integers(1, 9))
+    matrix, found = values[: n // annotators * annotators], []
+    for module in (kernels, twin) if len(matrix) else ():
+        said, times = np.empty(n // annotators, np.uint8), np.empty(1 << annotators, np.int64)
+        decided = module.copy_verdicts(matrix, copy[: len(matrix)], annotators, said, times, threads)
+        np.testing.assert_array_equal(copy[: len(matrix)], matrix)
+        assert decided == (matrix >= 0).all()
+        found.append((said.tolist(), times.tolist()))
+    assert found[:1] == found[1:]
     for kind in (np.int32, np.int64):
         one, other = (rng.integers(0, 4 * n, n).astype(kind) for _ in range(2))
         assert kernels.any_equal(one, other, threads) == twin.any_equal(one, other, threads)

@@ -19,6 +19,7 @@ from jamrank.data.packing import Packing
 from jamrank.data.parsing import (
     as_matrix,
     check_lengths,
+    encode_pairs,
     encode_votes,
     is_soft,
     parse_matrix,
@@ -263,8 +264,7 @@ class Comparisons:
         check_lengths({"annotators": names, "columns of outcomes": matrix.T})
         for name, column in {**columns, "annotators": names}.items():
             refuse_missing(name, column)
-        items, (left_code, right_code) = encode(columns["left"], columns["right"])
-        in_order = refuse_self_pairs(items, left_code, right_code)
+        items, left_code, right_code, in_order = encode_pairs(columns["left"], columns["right"])
         labels, (annotator_code,) = encode(names)
         if len(labels) < n_annotators:
             raise InputError("two columns of outcomes have the same annotator", "give each column its own id")
@@ -273,12 +273,12 @@ class Comparisons:
             codes = left_code[of_pair], right_code[of_pair], annotator_code[who]
             results, p_left = parse_outcomes(matrix.ravel())
             return cls._fold(EncodedVotes(items, labels, np.array([""], object), *codes, None, results, None), p_left)
-        results, decided = parse_matrix(matrix)
+        results, decided, verdicts = parse_matrix(matrix)
         order = np.argsort(annotator_code)
         if (np.diff(order) < 0).any():
-            results = np.ascontiguousarray(results[:, order])
-        no_question = np.array([""], dtype=object)
-        folded = fold_matrix(items, labels, no_question, left_code, right_code, results, in_order, decided)
+            results, verdicts = np.ascontiguousarray(results[:, order]), None
+        no_question, votes = np.array([""], dtype=object), DenseVotes(results, np.empty(0, bool), decided, verdicts)
+        folded = fold_matrix(items, labels, no_question, left_code, right_code, votes, in_order)
         return cls(items, labels, no_question, *folded)
 
     @classmethod

@@ -101,18 +101,18 @@ def fold_matrix(
     questions: NDArray[Any],
     left: Int32Array,
     right: Int32Array,
-    results: NDArray[np.int8],
+    votes: DenseVotes,
     in_order: bool,
-    decided: bool,
 ) -> FoldedVotes:
     """Sort a matrix of pairs × annotators by pair; where a pair occurs twice, fold its votes one by one.
 
+    votes: The matrix, seen from the left.
     in_order: Whether the pairs are sorted and distinct, and name the lower item first.
-    decided: Whether there are neither ties nor gaps, as in most matrices.
     """
-    dense = _sort_matrix(len(items), left, right, results, in_order, decided)
+    dense = _sort_matrix(len(items), left, right, votes, in_order)
     if dense is not None:
         return dense
+    results = votes.results
     n_pairs, n_annotators = results.shape
     left, right = np.repeat(left, n_annotators), np.repeat(right, n_annotators)
     who = np.tile(np.arange(n_annotators, dtype=np.int32), n_pairs)
@@ -120,10 +120,10 @@ def fold_matrix(
 
 
 def _sort_matrix(
-    n_items: int, left: Int32Array, right: Int32Array, results: NDArray[np.int8], in_order: bool, decided: bool
+    n_items: int, left: Int32Array, right: Int32Array, votes: DenseVotes, in_order: bool
 ) -> FoldedVotes | None:
     """Store a matrix whose rows are distinct pairs as it is; None where two rows are the same pair."""
-    first, second, swapped = left, right, np.empty(0, dtype=bool)
+    first, second, swapped, results = left, right, votes.swapped, votes.results
     if not in_order and any_block(len(left), lambda block: left[block] > right[block]):
         swapped = left > right
         first, second = np.where(swapped, right, left), np.where(swapped, left, right)
@@ -136,12 +136,12 @@ def _sort_matrix(
             return None
         first, second, results = first[order], second[order], results[order]
         swapped = swapped[order] if len(swapped) else swapped
-    n_missing = 0 if decided else count(results, MISSING)
+    n_missing = 0 if votes.decided else count(results, MISSING)
     return FoldedVotes(
         first,
         second,
         np.broadcast_to(np.int32(0), len(first)),
-        DenseVotes(results, swapped, decided),
+        votes if results is votes.results else DenseVotes(results, swapped, votes.decided),
         results.size - n_missing,
         n_missing,
     )

@@ -306,12 +306,32 @@ def _encode_small(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[Int32
     codes = [np.empty(len(column), dtype=np.int32) for column in columns]
     if not all(kernels.take_ids(column, own, seen, threads) for column, own in zip(columns, codes, strict=True)):
         return None
-    labels = np.flatnonzero(seen)
+    return _close_gaps(seen, codes).astype(np.result_type(*columns)), codes
+
+
+def encode_small_pairs(left: Column, right: Column) -> tuple[NDArray[Any], list[Int32Array], bool] | None:
+    """Encode the ids of pairs, small numbers from 0 on, in one pass over both; return None for others.
+
+    Returns labels and codes as :func:`encode`, and whether the pairs are sorted and distinct, the lower id first.
+    """
+    if not (isinstance(left, np.ndarray) and isinstance(right, np.ndarray) and left.dtype == right.dtype):
+        return None
+    if left.dtype not in (np.int32, np.int64) or not (left.flags.c_contiguous and right.flags.c_contiguous):
+        return None
+    seen, codes = np.zeros(_SMALL, dtype=np.uint8), [np.empty(len(left), dtype=np.int32) for _ in range(2)]
+    in_order = kernels.take_pairs(left, right, *codes, seen, default_threads())
+    return None if in_order < 0 else (_close_gaps(seen, codes).astype(left.dtype), codes, in_order == 1)
+
+
+def _close_gaps(seen: NDArray[np.uint8], codes: list[Int32Array]) -> NDArray[np.intp]:
+    """Return the ids that were seen; where some from 0 on were not, ids that are codes become ranks."""
+    # As truth values, which numpy finds much faster than numbers other than 0.
+    labels = np.flatnonzero(seen.view(np.bool_))
     if len(labels) and labels[-1] >= len(labels):
         rank = np.cumsum(seen, dtype=np.int32) - np.int32(1)
         for own in codes:
-            kernels.code_ids(own, 0, rank, own, threads)
-    return labels.astype(np.result_type(*columns)), codes
+            kernels.code_ids(own, 0, rank, own, default_threads())
+    return labels
 
 
 def _encode_text(columns: list[pl.Series]) -> tuple[NDArray[Any], list[Int32Array]]:

@@ -15,11 +15,12 @@ from jamrank.data.ids import (
     as_column,
     as_text,
     encode,
+    encode_small_pairs,
     first_missing,
     is_missing,
     missing_rows,
 )
-from jamrank.data.storage import FIRST, MISSING, SECOND, TIE
+from jamrank.data.storage import FIRST, LARGEST_SMALL_JURY, MISSING, SECOND, TIE, Verdicts
 from jamrank.data.text_ids import encode_text
 from jamrank.errors import InputError
 from jamrank.kernels import default_threads, kernels
@@ -139,14 +140,17 @@ def as_matrix(outcomes: ArrayLike) -> NDArray[Any]:
     return matrix
 
 
-def parse_matrix(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], bool]:
-    """Return a result code for each entry of a matrix of outcomes, seen from the left, and whether all are sides."""
+def parse_matrix(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], bool, Verdicts | None]:
+    """Return a result code for each entry of a matrix of outcomes, seen from the left, and whether all are sides.
+
+    If so, the codes of a small jury's results are returned in short too, where that costs nothing.
+    """
     if matrix.dtype.kind == "b":
-        return matrix.astype(np.int8), True
+        matrix = matrix.view(np.int8)
     if matrix.dtype.kind != "i":
         results = _results(matrix.astype(np.float64))
-        return results, not results.size or extremes(results)[1] <= FIRST
-    results, (low, high) = _copied(matrix)
+        return results, not results.size or extremes(results)[1] <= FIRST, None
+    results, (low, high), verdicts = _copied(matrix)
     if low < -1 or high > 1:
         row, column = np.argwhere((matrix < -1) | (matrix > 1))[0]
         raise InputError(
@@ -156,18 +160,23 @@ def parse_matrix(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], bool]:
         )
     if low < 0:
         results[results < 0] = MISSING
-    return results, low >= 0
+    return results, low >= 0, verdicts
 
 
-def _copied(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], tuple[int, int]]:
-    """Return a matrix of integers in a byte each, and the extremes of the given one."""
+def _copied(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], tuple[int, int], Verdicts | None]:
+    """Return a matrix of integers in a byte each, bounds of its values, and a small jury's verdicts."""
     if not matrix.size:
-        return matrix.astype(np.int8), (0, 0)
-    if matrix.dtype == np.int8 and matrix.flags.c_contiguous:
-        results = np.empty(matrix.shape, dtype=np.int8)
-        return results, kernels.copy_bounded(matrix.ravel(), results.ravel(), default_threads())
-    low, high = extremes(matrix)
-    return copied(matrix, np.int8), (int(low), int(high))
+        return matrix.astype(np.int8), (0, 0), None
+    if matrix.dtype != np.int8 or not matrix.flags.c_contiguous:
+        low, high = extremes(matrix)
+        return copied(matrix, np.int8), (int(low), int(high)), None
+    results, (n_pairs, n_annotators) = np.empty(matrix.shape, dtype=np.int8), matrix.shape
+    if n_annotators > LARGEST_SMALL_JURY:
+        return results, kernels.copy_bounded(matrix.ravel(), results.ravel(), default_threads()), None
+    found = np.empty(n_pairs, dtype=np.uint8), np.empty(1 << n_annotators, dtype=np.int64)
+    if kernels.copy_verdicts(matrix.ravel(), results.ravel(), n_annotators, *found, default_threads()):
+        return results, (0, 1), Verdicts(*found)
+    return results, extremes(matrix), None
 
 
 def _results(outcome: FloatArray) -> NDArray[np.int8]:
@@ -254,15 +263,34 @@ def refuse_empty(name: str, column: Column) -> None:
         raise InputError(f"{name} is missing", "every vote needs an id there", **_places(empty.arg_true().to_list()))
 
 
+def encode_pairs(left: Column, right: Column) -> tuple[NDArray[Any], Int32Array, Int32Array, bool]:
+    """Return the sorted distinct items of pairs, the codes of both, and whether the pairs are sorted and distinct.
+
+    Sorted pairs name the lower item first. Pairs of an item and itself are refused.
+    """
+    found = encode_small_pairs(left, right)
+    if found is None:
+        items, (left_code, right_code) = encode(left, right)
+        return items, left_code, right_code, refuse_self_pairs(items, left_code, right_code)
+    items, (left_code, right_code), in_order = found
+    if not in_order:
+        _refuse_equal(items, left_code, right_code)
+    return items, left_code, right_code, in_order
+
+
 def refuse_self_pairs(items: NDArray[Any], left: Int32Array, right: Int32Array) -> bool:
     """Refuse a vote on an item and itself; return whether the pairs are sorted and distinct, the lower item first."""
     if kernels.in_order(left, right, default_threads()):
         return True
+    _refuse_equal(items, left, right)
+    return False
+
+
+def _refuse_equal(items: NDArray[Any], left: Int32Array, right: Int32Array) -> None:
     if kernels.any_equal(left, right, default_threads()):
         rows = np.flatnonzero(left == right)
         problem = f"{items[left[rows[0]]]!s} is compared with itself"
         raise InputError(problem, "left and right must be different items", **_places(rows), reason=SELF_PAIR)
-    return False
 
 
 def fill_questions(column: Column, gaps: bool | None = None) -> Column:

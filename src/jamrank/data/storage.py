@@ -12,6 +12,8 @@ from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 # How a vote came out, seen from the canonical order of its pair.
 SECOND, FIRST, TIE, MISSING = 0, 1, 2, 3
+# The verdicts of at most so many annotators on a pair fit into a byte.
+LARGEST_SMALL_JURY = 8
 # The grade of the two parts of a soft vote.
 SOFT = -1
 
@@ -46,17 +48,35 @@ class VoteTable:
 
 
 @dataclass(frozen=True)
+class Verdicts:
+    """What each of at most eight annotators said of each pair as one number, a bit each, the first highest.
+
+    of_pair: That number.
+    times: How often each number occurs.
+    """
+
+    of_pair: NDArray[np.uint8]
+    times: IntArray
+
+    def __post_init__(self) -> None:
+        for array in vars(self).values():
+            array.flags.writeable = False
+
+
+@dataclass(frozen=True)
 class DenseVotes:
     """The votes of a few annotators on every pair, as a matrix; single votes are listed on first access.
 
     results: Seen from the canonical order of the pair; 3 where there is no vote.
     swapped: Whether the pair's first item was on the right; empty where it never was.
     decided: Whether it is known that there are neither ties nor gaps.
+    verdicts: The results of a small jury without ties and gaps in short, where they were found while encoding.
     """
 
     results: NDArray[np.int8]
     swapped: BoolArray
     decided: bool = False
+    verdicts: Verdicts | None = None
 
     def __post_init__(self) -> None:
         for array in (self.results, self.swapped):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from jamrank.data.comparisons import Comparisons
 from jamrank.engines.base import Engine, Expectation, Maximisation
 from jamrank.engines.gpu_crowd import GpuCrowd, rows_on_device
-from jamrank.engines.gpu_descent import GpuDescent
+from jamrank.engines.gpu_descent import GpuDescent, RecordedProduct
 from jamrank.engines.gpu_layout import THREADS, WALK_THREADS, GpuLayout, GpuPart, fixed_point_scale, shared_bytes
 from jamrank.engines.gpu_passes import Launch, PassSums, PassTask, RecordedPass
 from jamrank.engines.gpu_rows import GpuRows
@@ -256,6 +256,8 @@ class GpuEngine(MemoryEngine):
             return super().curvature_times(curvature, vector)
         furthest = float(vector.max(initial=0.0) - vector.min(initial=0.0))
         scale = fixed_point_scale(self._held.largest_degree * furthest)
+        if self._is_resident:
+            return self._recorded_product.times(vector, scale) / scale
         sent, product = self.gpu.send(vector, np.array([scale, 0.0])), self.gpu.sums[: self.n_items]
         self.gpu.device.fill(product, 0)
         for part in self.gpu.parts:
@@ -286,10 +288,14 @@ class GpuEngine(MemoryEngine):
 
     @cached_property
     def _descent(self) -> GpuDescent:
-        def products(vector: Any, scale: Any, product: Any) -> list[tuple[Any, ...]]:
-            return [self._product(part, part.resident, vector, scale, product) for part in self.gpu.parts]
+        return GpuDescent(self.gpu, self._products)
 
-        return GpuDescent(self.gpu, products)
+    @cached_property
+    def _recorded_product(self) -> RecordedProduct:
+        return RecordedProduct(self.gpu, self._products)
+
+    def _products(self, vector: Any, scale: Any, product: Any) -> list[tuple[Any, ...]]:
+        return [self._product(part, part.resident, vector, scale, product) for part in self.gpu.parts]
 
     def bends(self, curvature: CurvatureHandle) -> Float32Array:
         """Return the curvature of each of the rows' links, in single precision."""

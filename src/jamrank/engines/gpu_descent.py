@@ -1,4 +1,4 @@
-"""Conjugate gradients on a GPU."""
+"""Products with the curvature, and conjugate gradients, on a GPU."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from jamrank.engines.gpu_layout import GpuLayout
-from jamrank.typing import FloatArray
+from jamrank.typing import FloatArray, IntArray
 
 # Steps that are started before the result is looked at, and the threads of each.
 _AHEAD, _STEP_THREADS = 3, 1024
@@ -18,6 +18,40 @@ _STATE = 6
 # Returns how to launch the kernels that multiply the curvature with a vector, given the scale of the product and
 # where it goes.
 Products = Callable[[Any, Any, Any], list[tuple[Any, ...]]]
+
+
+class RecordedProduct:
+    """Multiplies with the curvature; its copies and kernels are recorded once, so that a product is one call.
+
+    gpu: The rows, all of them resident.
+    products: How to multiply with their curvature.
+    """
+
+    def __init__(self, gpu: GpuLayout, products: Products) -> None:
+        device, n = gpu.device, gpu.n_items
+        self._device, self._n, product = device, n, gpu.sums[:n]
+        # The vector and the scale of the product, whose place is followed by that of the mark that all is done.
+        sent = self._sent = device.pinned(n + 2, np.float64)
+        found = self._found = device.pinned(n, np.int64)
+        there = self._there = device.empty(n + 2, np.float64)
+        launches = products(there[:n], there[n:], product)
+        sent[n + 1] = 0.0
+
+        def work() -> None:
+            device.send(sent, there)
+            device.fill(product, 0)
+            for launch in launches:
+                device.launch(*launch)
+            device.receive(product, found)
+
+        self._start = device.recorded(work)
+
+    def times(self, vector: FloatArray, scale: float) -> IntArray:
+        """Return the product in units of the scale, in a buffer that the next one overwrites."""
+        self._sent[: self._n], self._sent[self._n] = vector, scale
+        self._start()
+        self._device.wait()
+        return self._found
 
 
 class GpuDescent:

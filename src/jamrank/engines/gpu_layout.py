@@ -184,6 +184,12 @@ class GpuLayout(ABC):
         )
 
     @cached_property
+    def truth_scales(self) -> tuple[float, float, float]:
+        """The scales of gradient, degree and sums by kind, where votes depend on a latent truth."""
+        most = fixed_point_scale(self.form.most_weight)
+        return most, most, fixed_point_scale(self.form.total_weight)
+
+    @cached_property
     def group(self) -> int:
         """How many threads share the votes of a link."""
         form = self.form

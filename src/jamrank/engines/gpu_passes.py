@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -42,11 +43,9 @@ class PassSums:
         """Convert the integer sums of a pass."""
         ends = 0, n_items, 2 * n_items, 2 * n_items + kinds
         value = float(found[ends[-1] :].view(np.float64).sum())
-        sums = found[: ends[-1]].astype(np.float64)
-        gradient, degree, by_kind = (sums[begin:end] for begin, end in pairwise(ends))
-        for own, scale in zip((gradient, degree, by_kind), scales, strict=True):
-            own *= 1.0 / scale  # exact, for a power of two
-        return cls(value, gradient, degree, by_kind)
+        # Exact, for powers of two.
+        parts = zip(pairwise(ends), scales, strict=True)
+        return cls(value, *(np.multiply(found[begin:end], 1.0 / scale) for (begin, end), scale in parts))
 
 
 class PassTask:
@@ -96,13 +95,14 @@ class PassTask:
     @staticmethod
     def _mild(spread: float, ratio: FloatArray) -> bool:
         """Return whether no product of exponentials can overflow."""
-        furthest = float(np.abs(np.log(ratio)).max(initial=0.0))
+        least, most = float(ratio.min(initial=1.0)), float(ratio.max(initial=1.0))
+        furthest = max(math.log(most), -math.log(least)) if least > 0 else math.inf
         return furthest <= _MILD_LOG_RATIO and 2 * spread + furthest <= _LARGEST_LOG
 
     def _scales(self, gpu: GpuLayout, scores: FloatArray, log_emission: FloatArray) -> tuple[float, float, float]:
-        most, every = self.form.most_weight, self.form.total_weight
         if self.form.about == "truth":
-            return fixed_point_scale(most), fixed_point_scale(most), fixed_point_scale(every)
+            return gpu.truth_scales
+        most, every = self.form.most_weight, self.form.total_weight
         spread = float(scores.max(initial=0.0) - scores.min(initial=0.0))
         steep = max(float(np.abs(log_emission).max(initial=0.0)), 1.0) if self.form.about == "margin" else 1.0
         return (

@@ -16,7 +16,7 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.engines.base import Engine, Expectation, Information, Links, MarginalExpectation, Maximisation
 from jamrank.engines.direct import bend_of_rows
 from jamrank.engines.kind import Kind, Load, Tick, read_into_memory
-from jamrank.engines.passes import expectation, marginal
+from jamrank.engines.passes import expectation, marginal, posterior
 from jamrank.kernels import default_threads, kernels
 from jamrank.rows import ROWS_BY, Codes, Patterns, Rows
 from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
@@ -130,10 +130,9 @@ class MemoryEngine(Engine):
     def posterior(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return the probability that the first item is truly better, for each row."""
         self.passes += 1
-        posterior = np.empty(len(self.rows))
-        none = np.empty(0, dtype=np.float32)
-        expectation(self.rows, scores, log_emission, none, posterior, self.threads)
-        return posterior
+        found = np.empty(len(self.rows))
+        posterior(self.rows, scores, log_emission, found, self.threads)
+        return found
 
     def _make_room(self, length: int) -> Float32Array:
         """Return the buffer for the curvature of a pass; that of the pass before is overwritten."""

@@ -71,6 +71,16 @@ def expectation(
     return _over_patterns(rows, rows.ballots, scores, log_emission, curvature, posterior, threads)
 
 
+def posterior(rows: Laid, scores: FloatArray, log_emission: FloatArray, out: FloatArray, threads: int) -> None:
+    """Compute the probability that the first item of each row is truly better."""
+    ballots = rows.ballots
+    if not isinstance(ballots, Patterns) or rows.single_votes or rows.about != "truth":
+        expectation(rows, scores, log_emission, np.empty(0, dtype=np.float32), out, threads)
+        return
+    _, *likely = likelihoods(ballots, log_emission)
+    kernels.posterior(*rows.layout, ballots.of_row, *likely, np.ascontiguousarray(scores), out, threads)
+
+
 def _over_patterns(
     rows: Laid,
     ballots: Patterns,

@@ -32,7 +32,7 @@ void bind_fields(nb::module_& m);    // fields of a text file to codes
 void bind_flips(nb::module_& m);     // the posterior density of scores and flips
 void bind_packing(nb::module_& m);   // votes to integers and back
 void bind_patterns(nb::module_& m);  // distinct lists of votes
-void bind_steps(nb::module_& m);     // the direction of a step of a fit, products in a fixed order
+void bind_steps(nb::module_& m);     // the direction of a step of a fit, products of features
 void bind_strings(nb::module_& m);   // text ids to codes
 void bind_text(nb::module_& m);      // lines of a text file
 

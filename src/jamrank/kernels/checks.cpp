@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "blocks.hpp"
+#include "order.hpp"
 
 namespace jamrank {
 namespace {
@@ -79,6 +80,77 @@ nb::object copy_bounded(const Array<const int8_t>& from, Array<int8_t> to, int t
     return bounds_of<int8_t>(from.data(), to.data(), from.size(), threads);
 }
 
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+constexpr bool kLowBytesFirst = false;
+#else
+constexpr bool kLowBytesFirst = true;
+#endif
+
+// The lowest bits of some bytes, the first of them highest. As one word, a product puts them side by side.
+inline uint8_t bits_of_bytes(const int8_t* bytes, size_t count) {
+    unsigned bits = 0;
+    for (size_t k = 0; k < count; ++k) bits = bits << 1 | (bytes[k] & 1);
+    return static_cast<uint8_t>(bits);
+}
+inline uint64_t bits_of_word(const int8_t* bytes, size_t count) {
+    uint64_t word;
+    std::memcpy(&word, bytes, 8);
+    return (word & 0x0101010101010101u) * 0x8040201008040201u >> 56 >> (8 - count);
+}
+
+constexpr size_t kTables = 4, kKinds = 256;
+
+// Byte pointers may alias anything: by value, so that the others stay in registers, and eight rows at a time. Neighbours often
+// say the same: tables in turn, so that a count need not wait for the one before.
+// Returns whether all is in the lowest bits.
+bool gather_bits(const int8_t* results, size_t size, size_t annotators, Span rows, uint8_t* said, uint32_t* times) {
+    size_t row = rows.begin;
+    int8_t others = 0;
+    for (size_t k = rows.begin * annotators; k < rows.end * annotators; ++k) others |= results[k];
+    // A word must not end beyond the matrix.
+    const size_t end = kLowBytesFirst && size >= 8 ? std::min(rows.end, (size - 8) / annotators + 1) : row;
+    for (; row + 8 <= end; row += 8) {
+        uint64_t eight = 0;
+        for (size_t k = 0; k < 8; ++k) {
+            const uint64_t bits = bits_of_word(results + (row + k) * annotators, annotators);
+            ++times[k % kTables * kKinds + bits];
+            eight |= bits << 8 * k;
+        }
+        std::memcpy(said + row, &eight, 8);
+    }
+    for (; row < rows.end; ++row) ++times[said[row] = bits_of_bytes(results + row * annotators, annotators)];
+    return (others & ~1) == 0;
+}
+
+// Copies a matrix of pairs by at most eight annotators, and returns whether all is 0 or 1. `said` gets the lowest bits of each
+// row as one number, the first highest, and `times` how often each number occurs.
+bool copy_verdicts(const Array<const int8_t>& from, Array<int8_t> to, size_t annotators, Array<uint8_t> said,
+                   Array<int64_t> times, int threads) {
+    const size_t pairs = said.size(), size = from.size(), blocks = block_count(pairs, 1);
+    require(annotators >= 1 && annotators <= 8 && times.size() == size_t{1} << annotators, "a count for each verdict");
+    require(size == pairs * annotators && to.size() == size, "one entry a pair");
+    constexpr size_t kPiece = 1 << 11;  // rows, which stay in cache
+    const int8_t* source = from.data();
+    int8_t* target = to.data();
+    uint8_t* bits = said.data();
+    std::vector<uint32_t> counts(blocks * kTables * kKinds, 0);
+    std::atomic<bool> decided{true};
+    nb::gil_scoped_release release;
+    for_blocks(blocks, threads, [&](size_t block) {
+        const Span span = span_of(block, blocks, pairs);
+        for (size_t begin = span.begin; begin < span.end; begin += kPiece) {
+            const Span rows{begin, std::min(begin + kPiece, span.end)};
+            const size_t at = rows.begin * annotators, end = rows.end * annotators;
+            if (!gather_bits(source, size, annotators, rows, bits, counts.data() + block * kTables * kKinds)) decided = false;
+            std::memcpy(target + at, source + at, end - at);
+        }
+    });
+    std::fill_n(times.data(), times.size(), int64_t{0});
+    for (size_t k = 0; k < counts.size(); ++k)
+        if (counts[k]) times.data()[k % kKinds] += counts[k];
+    return decided;
+}
+
 // Whether a block of a range has something: blocks after one that has are not looked at.
 template <typename Look>
 bool any_of(size_t n, int threads, const Look& look) {
@@ -108,13 +180,7 @@ bool in_order(const Ints& first, const Ints& second, int threads) {
     const size_t n = first.size();
     require(second.size() == n, "one entry a pair");
     const int32_t *a = first.data(), *b = second.data();
-    return !any_of(n, threads, [=](Span span) {
-        bool wrong = span.begin < span.end && a[span.begin] >= b[span.begin];
-        const size_t begin = std::max<size_t>(span.begin, 1);
-        for (size_t k = begin; k < span.end; ++k)
-            wrong |= (a[k] < a[k - 1]) | ((a[k] == a[k - 1]) & (b[k] <= b[k - 1])) | (a[k] >= b[k]);
-        return wrong;
-    });
+    return !any_of(n, threads, [=](Span span) { return out_of_order(a, b, span.begin, span.end); });
 }
 
 }  // namespace
@@ -127,6 +193,7 @@ void bind_checks(nb::module_& m) {
     m.def("any_equal", &any_equal<int64_t>);
     m.def("in_order", &in_order);
     m.def("copy_bounded", &copy_bounded);
+    m.def("copy_verdicts", &copy_verdicts);
 }
 
 }  // namespace jamrank

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "blocks.hpp"
+#include "order.hpp"
 
 namespace jamrank {
 namespace {
@@ -17,6 +18,15 @@ namespace {
 template <typename Id>
 void mark_span(const Id* id, Span span, int64_t low, uint8_t* seen) {
     for (size_t v = span.begin; v < span.end; ++v) seen[static_cast<int64_t>(id[v]) - low] = 1;
+}
+
+// Adds the marks of parts to those of the first.
+void merge_marks(const std::vector<std::vector<uint8_t>>& marks, uint8_t* all) {
+    for (const auto& own : marks) {
+        const uint8_t* from = own.data();
+        const size_t range = own.size();
+        for (size_t k = 0; k < range; ++k) all[k] |= from[k];
+    }
 }
 
 // Marks the ids that occur, counted from `low`.
@@ -34,8 +44,18 @@ void mark_ids(const Array<const Id>& ids, int64_t low, Array<uint8_t> seen, int 
         if (part) marks[part].assign(range, 0);
         mark_span(id, span_of(part, parts, n), low, part ? marks[part].data() : all);
     });
-    for (const auto& own : marks)
-        for (size_t k = 0; k < own.size(); ++k) all[k] |= own[k];
+    merge_marks(marks, all);
+}
+
+// Copies ids as codes; returns whether all are from 0 on and below a power of two.
+template <typename Id>
+bool copy_ids(const Id* id, int32_t* code, Span span, size_t range) {
+    Id bits = 0;  // of all ids together
+    for (size_t v = span.begin; v < span.end; ++v) {
+        bits |= id[v];
+        code[v] = static_cast<int32_t>(id[v]);
+    }
+    return bits >= 0 && static_cast<uint64_t>(bits) < range;
 }
 
 // Takes ids from 0 on as their own codes, and marks those that occur; returns false where one is too large to be marked.
@@ -58,22 +78,67 @@ bool take_ids(const Array<const Id>& ids, Array<int32_t> codes, Array<uint8_t> s
         const Span span = span_of(part, parts, n);
         for (size_t begin = span.begin; begin < span.end && fits; begin += kPiece) {
             const Span piece{begin, std::min(begin + kPiece, span.end)};
-            Id bits = 0;  // of all ids together
-            for (size_t v = piece.begin; v < piece.end; ++v) {
-                bits |= id[v];
-                code[v] = static_cast<int32_t>(id[v]);
-            }
-            if (bits < 0 || static_cast<uint64_t>(bits) >= range)
-                fits = false;
-            else
+            if (copy_ids(id, code, piece, range))
                 mark_span(code, piece, 0, part ? marks[part].data() : all);
+            else
+                fits = false;
         }
     });
-    for (const auto& own : marks) {
-        const uint8_t* from = own.data();
-        for (size_t k = 0; k < own.size(); ++k) all[k] |= from[k];
-    }
+    merge_marks(marks, all);
     return fits;
+}
+
+// The same for pairs. Those of an item follow each other where pairs are in order, and mostly their second ids too.
+template <typename Id>
+void mark_pairs(const Id* first, const Id* second, Span span, bool in_order, uint8_t* seen) {
+    if (!in_order) {
+        mark_span(first, span, 0, seen);
+        mark_span(second, span, 0, seen);
+        return;
+    }
+    for (size_t begin = span.begin; begin < span.end;) {
+        const size_t end = std::upper_bound(first + begin, first + span.end, first[begin]) - first;
+        seen[first[begin]] = 1;
+        if (static_cast<size_t>(second[end - 1] - second[begin]) == end - 1 - begin)
+            std::memset(seen + second[begin], 1, end - begin);
+        else
+            mark_span(second, {begin, end}, 0, seen);
+        begin = end;
+    }
+}
+
+// Takes the ids of pairs from 0 on as their own codes, and marks those that occur. Returns -1 where one is too large to be
+// marked; else 1 if the pairs are sorted and distinct and name the lower id first, or 0.
+template <typename Id>
+int take_pairs(const Array<const Id>& left, const Array<const Id>& right, Array<int32_t> left_codes,
+               Array<int32_t> right_codes, Array<uint8_t> seen, int threads) {
+    constexpr size_t kPiece = 1 << 12;
+    const size_t n = left.size(), range = seen.size();
+    const size_t parts = std::min<size_t>(block_count(n, 1), std::max(threads, 1));
+    require(right.size() == n && left_codes.size() == n && right_codes.size() == n, "one entry a pair");
+    require(range > 0 && (range & (range - 1)) == 0, "as many marks as a power of two");
+    const Id *first = left.data(), *second = right.data();
+    int32_t *first_code = left_codes.data(), *second_code = right_codes.data();
+    uint8_t* all = seen.data();
+    nb::gil_scoped_release release;
+    std::vector<std::vector<uint8_t>> marks(parts);
+    std::atomic<bool> fits{true}, ordered{true};
+    for_blocks(parts, threads, [&](size_t part) {
+        marks[part].assign(part ? range : 0, 0);
+        const Span span = span_of(part, parts, n);
+        for (size_t begin = span.begin; begin < span.end && fits; begin += kPiece) {
+            const Span piece{begin, std::min(begin + kPiece, span.end)};
+            const bool wrong = out_of_order(first, second, piece.begin, piece.end);
+            if (wrong) ordered = false;
+            const bool small = copy_ids(first, first_code, piece, range) & copy_ids(second, second_code, piece, range);
+            if (small)
+                mark_pairs(first, second, piece, !wrong, part ? marks[part].data() : all);
+            else
+                fits = false;
+        }
+    });
+    merge_marks(marks, all);
+    return fits ? static_cast<int>(ordered.load()) : -1;
 }
 
 // Codes of ids: their rank among those that occur or, without ranks, their distance from `low`.
@@ -422,6 +487,8 @@ void bind_encoding(nb::module_& m) {
     m.def("mark_ids", &mark_ids<int32_t>);
     m.def("take_ids", &take_ids<int64_t>);
     m.def("take_ids", &take_ids<int32_t>);
+    m.def("take_pairs", &take_pairs<int64_t>);
+    m.def("take_pairs", &take_pairs<int32_t>);
     m.def("code_ids", &code_ids<int64_t>);
     m.def("code_ids", &code_ids<int32_t>);
     m.def("sort_keys", &sort_keys);

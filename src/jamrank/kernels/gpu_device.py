@@ -24,6 +24,8 @@ _NULL, _DEFAULT_SHARED_BYTES = np.uint64(0), 48 << 10
 # Arrays of more bytes than a chunk are copied chunk by chunk, through pinned memory and by several threads: the first
 # write to fresh memory costs more than the copy itself.
 _CHUNK_BYTES, _N_CHUNKS = 1 << 22, 16
+# To start a copy takes longer than to copy a smaller chunk to pinned memory.
+_LEAST_CHUNK_BYTES = 1 << 21
 
 
 class GpuDevice:
@@ -62,16 +64,22 @@ class GpuDevice:
             there = self.empty(len(array), kind)
             there.set(np.ascontiguousarray(array, kind))
             return there
-        return self.filled(len(array), kind, lambda own, chunk: np.copyto(chunk, array[own], casting="unsafe"))[0]
+        least = _LEAST_CHUNK_BYTES if kind == array.dtype else 0
+        return self.filled(
+            len(array), kind, lambda own, chunk: np.copyto(chunk, array[own], casting="unsafe"), least
+        )[0]
 
     def filled(
-        self, length: int, dtype: Any, fill: Callable[[slice, NDArray[Any]], _Found]
+        self, length: int, dtype: Any, fill: Callable[[slice, NDArray[Any]], _Found], least_bytes: int = 0
     ) -> tuple[Any, list[_Found]]:
-        """Return an array on the device, and what ``fill`` has returned: it writes each slice of it, in threads."""
+        """Return an array on the device, and what ``fill`` has returned: it writes each slice of it, in threads.
+
+        ``least_bytes`` is for slices that are quicker filled than a copy is started.
+        """
         there = self.empty(length, dtype)
         stream, sent = self._cupy.cuda.get_current_stream(), _sent_from()
         found: list[_Found] = []
-        for turn in _chunk_groups(length, there.itemsize):
+        for turn in _chunk_groups(length, there.itemsize, least_bytes):
             waiting = []
             for slot, own in enumerate(turn):
                 if slot in sent:
@@ -191,9 +199,9 @@ def _copy_when_ready(copied: Any, chunk: NDArray[Any], out: NDArray[Any]) -> Non
     np.copyto(out, chunk)
 
 
-def _chunk_groups(length: int, itemsize: int) -> list[list[slice]]:
-    """Return the chunks of an array, one for each thread at least, in groups that fit into the pinned memory."""
-    size = max(min(_CHUNK_BYTES // itemsize, -(-length // _N_CHUNKS)), 1)
+def _chunk_groups(length: int, itemsize: int, least_bytes: int = 0) -> list[list[slice]]:
+    """Return the chunks of an array, mostly one for each thread, in groups that fit into the pinned memory."""
+    size = min(_CHUNK_BYTES, max(-(-length // _N_CHUNKS) * itemsize, least_bytes, itemsize)) // itemsize
     every = [slice(begin, min(begin + size, length)) for begin in range(0, length, size)]
     return [every[begin : begin + _N_CHUNKS] for begin in range(0, len(every), _N_CHUNKS)]
 

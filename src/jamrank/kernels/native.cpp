@@ -11,6 +11,7 @@
 #include "direct.hpp"
 #include "effects.hpp"
 #include "item_rows.hpp"
+#include "linear.hpp"
 #include "marginal.hpp"
 #include "products.hpp"
 #include "votes.hpp"
@@ -20,6 +21,7 @@ namespace jamrank {
 const Passes* active = nullptr;
 const EffectPasses* active_effects = nullptr;
 const LapsePasses* active_lapses = nullptr;
+const LinearPasses* active_linear = nullptr;
 
 namespace {
 
@@ -32,6 +34,7 @@ struct InstructionSet {
     const MarginalPasses* marginal;
     const EffectPasses* effects;
     const LapsePasses* lapses;
+    const LinearPasses* linear;
 };
 
 // What was compiled for an instruction set; nulls where the set is unknown or this processor lacks it.
@@ -44,16 +47,18 @@ InstructionSet compiled_for(const std::string& name) {
     if (name == "v4" || name == "auto")
         if (v4)
             return {&jamrank::v4::passes, &jamrank::v4::vote_passes, &jamrank::v4::direct_passes,
-                    &jamrank::v4::marginal_passes, &jamrank::v4::effect_passes, &jamrank::v4::lapse_passes};
+                    &jamrank::v4::marginal_passes, &jamrank::v4::effect_passes, &jamrank::v4::lapse_passes,
+                    &jamrank::v4::linear_passes};
     if (name == "v3" || name == "auto")
         if (v3)
             return {&jamrank::v3::passes, &jamrank::v3::vote_passes, &jamrank::v3::direct_passes,
-                    &jamrank::v3::marginal_passes, &jamrank::v3::effect_passes, &jamrank::v3::lapse_passes};
+                    &jamrank::v3::marginal_passes, &jamrank::v3::effect_passes, &jamrank::v3::lapse_passes,
+                    &jamrank::v3::linear_passes};
 #endif
     if (name == "baseline" || name == "auto")
         return {&baseline::passes, &baseline::vote_passes, &baseline::direct_passes, &baseline::marginal_passes,
-                &baseline::effect_passes, &baseline::lapse_passes};
-    return {nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
+                &baseline::effect_passes, &baseline::lapse_passes, &baseline::linear_passes};
+    return {};
 }
 
 const VotePasses* active_votes = compiled_for("auto").votes;
@@ -69,6 +74,7 @@ bool select(const char* name) {
     active_marginal = wanted.marginal;
     active_effects = wanted.effects;
     active_lapses = wanted.lapses;
+    active_linear = wanted.linear;
     return true;
 }
 
@@ -140,6 +146,28 @@ void require_sums(size_t items, bool bent, const OutDoubles& gradient, const Out
             "expected one entry for each item");
 }
 
+// Rows with patterns.
+template <typename Code>
+Rows rows_of(const Array<const int64_t>& start, const Seconds& second, const Array<const Code>& pattern, size_t items) {
+    Rows rows = as_rows(start, second, pattern.size(), items);
+    if constexpr (sizeof(Code) == 1) {
+        rows.few_patterns = pattern.data();
+    } else {
+        rows.pattern = pattern.data();
+    }
+    return rows;
+}
+
+// The likelihoods of patterns, and how far they reach.
+struct PatternLikelihoods {
+    PatternLikelihoods(const Doubles& if_first, const Doubles& if_second)
+        : reach(if_first.size() ? Reach{} : reach_of(if_second)),
+          table{if_first.size() ? if_first.data() : nullptr, if_second.data(), if_second.size(), reach.together} {}
+
+    Reach reach;
+    Table table;
+};
+
 template <typename Code>
 double expectation(const Array<const int64_t>& start, const Seconds& second, const Array<const Code>& pattern,
                    const Doubles& weight, const Doubles& if_first, const Doubles& if_second, const Doubles& scores,
@@ -150,20 +178,13 @@ double expectation(const Array<const int64_t>& start, const Seconds& second, con
     require(!bent || curvature.size() == n, "curvature must be empty or one a row");
     require(posterior.size() == 0 || posterior.size() == n, "posterior must be empty or one a row");
     require_sums(items, bent, gradient, degree);
-    Rows rows = as_rows(start, second, n, items);
+    Rows rows = rows_of(start, second, pattern, items);
     rows.weight = weights_or_null(weight, n);
-    if constexpr (sizeof(Code) == 1) {
-        rows.few_patterns = pattern.data();
-    } else {
-        rows.pattern = pattern.data();
-    }
-    const bool one_table = if_first.size() == 0;
-    const Reach reach = one_table ? reach_of(if_second) : Reach{};
-    const Table table{one_table ? nullptr : if_first.data(), if_second.data(), if_second.size(), reach.together};
+    const PatternLikelihoods likely(if_first, if_second);
     const Layout layout(rows, bent, kPatternTables * patterns);
     const size_t blocks = block_count(n, layout.size);
     nb::gil_scoped_release release;
-    const Exponentials exponentials(scores.data(), items, reach.log_ratio);
+    const Exponentials exponentials(scores.data(), items, likely.reach.log_ratio);
     Accumulators sums(blocks, layout.size);
     for_blocks(blocks, threads, [&](size_t block) {
         double* own = sums.clear(block);
@@ -171,13 +192,31 @@ double expectation(const Array<const int64_t>& start, const Seconds& second, con
         if (patterns) part.by_pattern = own + layout.own;
         part.patterns = patterns;
         const Span span = span_of(block, blocks, n);
-        active->expectation(rows, table, exponentials.view(), span.begin, span.end,
+        active->expectation(rows, likely.table, exponentials.view(), span.begin, span.end,
                             posterior.size() ? posterior.data() : nullptr, bent ? curvature.data() : nullptr, part);
         own[layout.size - 1] = part.value;
     });
     std::fill_n(by_pattern.data(), patterns, 0.0);
     for (size_t t = 0; t < kPatternTables; ++t) sums.add(layout.own + t * patterns, patterns, by_pattern.data());
     return layout.write_out(sums, gradient, degree);
+}
+
+// The posterior of each row alone.
+template <typename Code>
+void posterior(const Array<const int64_t>& start, const Seconds& second, const Array<const Code>& pattern,
+               const Doubles& if_first, const Doubles& if_second, const Doubles& scores, OutDoubles out, int threads) {
+    const size_t n = pattern.size(), items = scores.size();
+    // Nothing is added up: long spans, in which fresh memory is touched by one thread.
+    const size_t blocks = std::min<size_t>(block_count(n, 1), std::max(threads, 1));
+    require(out.size() == n, "one posterior a row");
+    const Rows rows = rows_of(start, second, pattern, items);
+    const PatternLikelihoods likely(if_first, if_second);
+    nb::gil_scoped_release release;
+    const Exponentials exponentials(scores.data(), items, likely.reach.log_ratio);
+    for_blocks(blocks, threads, [&](size_t block) {
+        const Span span = span_of(block, blocks, n);
+        active->posterior(rows, likely.table, exponentials.view(), span.begin, span.end, out.data());
+    });
 }
 
 double expectation_lists(const Array<const int64_t>& start, const Seconds& second,
@@ -552,6 +591,8 @@ NB_MODULE(_native, m) {
     m.doc() = "Compiled kernels; each has a numpy twin in jamrank.kernels.twin.";
     m.def("expectation", &expectation<uint8_t>);
     m.def("expectation", &expectation<int32_t>);
+    m.def("posterior", &posterior<uint8_t>);
+    m.def("posterior", &posterior<int32_t>);
     m.def("expectation_lists", &expectation_lists);
     m.def("expectation_votes", &expectation_votes<uint8_t>);
     m.def("expectation_votes", &expectation_votes<int32_t>);

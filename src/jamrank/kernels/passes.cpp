@@ -147,6 +147,46 @@ void expectation(const Rows& rows, const Table& table, const Scores& scores, siz
     }
 }
 
+// The posterior alone. Where exponentials can be multiplied, a single division is all there is to a row.
+template <typename Code>
+void posterior_of(const Rows& rows, const Code* patterns, const Table& table, const Scores& scores, size_t begin, size_t end,
+                  double* posterior) {
+    double first[kChunk], second[kChunk];
+    Inferred row;
+    Chunks items(rows, begin);
+    const bool by_product = scores.up && !table.if_first;
+    for (size_t at = begin; at < end; at += kChunk) {
+        const size_t count = std::min(kChunk, end - at);
+        items.next(count);
+        lookup(table, patterns + at, count, first, second);
+        if (!by_product) {
+            infer<false>(items, scores, count, table.if_first ? first : nullptr, second, row);
+            std::copy(row.q, row.q + count, posterior + at);
+            continue;
+        }
+        for (size_t r = 0; r < items.runs; ++r) {
+            const Run run = items.run[r];
+            const double down = scores.down[run.item];
+            const int32_t* other = items.second + run.from;
+            const double *ratio = second + run.from, *up = scores.up;
+            double* out = posterior + at + run.from;
+            const size_t length = run.to - run.from;
+            if (items.consecutive())
+                for (size_t k = 0; k < length; ++k) out[k] = 1.0 / (1.0 + down * up[other[0] + k] * ratio[k]);
+            else
+                for (size_t k = 0; k < length; ++k) out[k] = 1.0 / (1.0 + down * up[other[k]] * ratio[k]);
+        }
+    }
+}
+
+void posterior(const Rows& rows, const Table& table, const Scores& scores, size_t begin, size_t end, double* out) {
+    if (rows.few_patterns) {
+        posterior_of(rows, rows.few_patterns, table, scores, begin, end, out);
+    } else {
+        posterior_of(rows, rows.pattern, table, scores, begin, end, out);
+    }
+}
+
 // Short lists of votes. Most have one vote, and it is hard to guess which have more: first votes are taken without a branch,
 // then those of the lists that have others, which are listed without one.
 class ShortLists {
@@ -371,7 +411,7 @@ void assign(const Pairs& rows, const double* projections, const double* norms, i
 
 }  // namespace
 
-extern const Passes passes = {expectation, expectation_lists, maximisation, laplacian, assign};
+extern const Passes passes = {expectation, posterior, expectation_lists, maximisation, laplacian, assign};
 
 }  // namespace JAMRANK_ISA
 }  // namespace jamrank

@@ -79,7 +79,9 @@ struct Passes {
     // Posterior of the truth of each row (null: not kept), curvature there (null: not wanted), sums of both steps.
     void (*expectation)(const Rows&, const Table&, const Scores& scores, size_t begin, size_t end,
                         double* posterior, float* curvature, Sums& sums);
-    // The same for rows with a list of votes each; `expected_counts` gets the posterior of each kind of vote.
+    // The posterior alone.
+    void (*posterior)(const Rows&, const Table&, const Scores& scores, size_t begin, size_t end, double* posterior);
+    // The expectation of rows with a list of votes each; `expected_counts` gets the posterior of each kind of vote.
     void (*expectation_lists)(const Rows&, const RaggedVotes&, const Scores& scores, size_t begin, size_t end,
                               double* posterior, float* curvature, double* expected_counts, Sums& sums);
     // Value, derivative and curvature of the M-step at new scores, with the posterior held fixed: one a row, or one a

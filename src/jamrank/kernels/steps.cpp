@@ -1,10 +1,11 @@
-// The direction of a step of the fit, from the steps before it; and products of vectors in a fixed order.
+// The direction of a step of the fit, from the steps before it; and the bindings of linear.cpp.
 #include "bindings.hpp"
 
 #include <nanobind/stl/vector.h>
 
 #include <vector>
 
+#include "linear.hpp"
 #include "products.hpp"
 
 namespace jamrank {
@@ -31,17 +32,24 @@ void lbfgs_direction(const std::vector<Doubles>& steps, const std::vector<Double
         add(shares[s] - dot(gradient_drops[s].data(), em, n) / curvatures[s], steps[s].data(), em, n);
 }
 
-// Weighted products of every two rows of a matrix, on and above the diagonal, in a fixed order, as BLAS does not promise.
-void weighted_gram(const Doubles& matrix, const Doubles& weight, OutDoubles products) {
-    const size_t columns = weight.size(), rows = columns ? matrix.size() / columns : 0;
+// Weighted products of every two rows of a matrix, each less a mean, on and above the diagonal, in a fixed order, as BLAS does not
+// promise.
+void weighted_gram(const Doubles& matrix, const Doubles& mean, const Doubles& weight, OutDoubles products) {
+    const size_t columns = weight.size(), rows = mean.size();
     require(matrix.size() == rows * columns && products.size() == rows * rows, "one product for every two rows");
-    std::vector<double> weighted(columns);
-    for (size_t a = 0; a < rows; ++a) {
-        const double *own = matrix.data() + a * columns, *times = weight.data();
-        for (size_t i = 0; i < columns; ++i) weighted[i] = own[i] * times[i];
-        for (size_t b = a; b < rows; ++b)
-            products.data()[a * rows + b] = dot(weighted.data(), matrix.data() + b * columns, columns);
-    }
+    active_linear->gram(matrix.data(), rows, columns, mean.data(), weight.data(), products.data());
+}
+
+// The sum of the rows of a matrix, each times a number.
+void sum_of_rows(const Doubles& matrix, const Doubles& factor, OutDoubles sums) {
+    require(matrix.size() == factor.size() * sums.size(), "one factor a row, one sum a column");
+    active_linear->sum_of_rows(matrix.data(), factor.size(), sums.size(), factor.data(), sums.data());
+}
+
+// The product of each row of a matrix with a vector.
+void row_products(const Doubles& matrix, const Doubles& vector, OutDoubles products) {
+    require(matrix.size() == vector.size() * products.size(), "one entry a column, one product a row");
+    active_linear->row_products(matrix.data(), products.size(), vector.size(), vector.data(), products.data());
 }
 
 }  // namespace
@@ -49,6 +57,8 @@ void weighted_gram(const Doubles& matrix, const Doubles& weight, OutDoubles prod
 void bind_steps(nb::module_& m) {
     m.def("lbfgs_direction", &lbfgs_direction);
     m.def("weighted_gram", &weighted_gram);
+    m.def("sum_of_rows", &sum_of_rows);
+    m.def("row_products", &row_products);
 }
 
 }  // namespace jamrank

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.data.storage import FIRST, TIE, DenseVotes, VoteTable
+from jamrank.data.storage import FIRST, LARGEST_SMALL_JURY, TIE, DenseVotes, Verdicts, VoteTable
 from jamrank.kernels import default_threads, kernels
-from jamrank.kernels.in_threads import extremes
+from jamrank.kernels.in_threads import extremes, over_blocks
 from jamrank.rows.ballots import FEW_PATTERNS, Codes, Patterns, RaggedVotes, as_codes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
@@ -19,7 +19,7 @@ _SAMPLE, _MOST_DISTINCT = 4096, 0.5
 # With more patterns, passes over short lists are quicker: a table of sums by pattern does not stay in cache.
 _MANY_PATTERNS, _LONG_LIST = 1 << 14, 4
 # A jury of at most so many has its patterns read off the matrix; one of at most so many numbers them by a table.
-_LARGEST_JURY, _SMALL_JURY = 64, 8
+_LARGEST_JURY = 64
 # The first 1/64 of the pairs mostly has all patterns of a small jury.
 _FIRST_LOOK = 64
 # Whole-number weights that add up to at most so much a vote are spelled out as repeated votes.
@@ -86,7 +86,9 @@ def _scrambled(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def find_patterns(votes: Comparisons, threads: int) -> tuple[Patterns, FloatArray | None]:
     """Return the votes as patterns and, where it is found on the way, the share of each pair."""
     if isinstance(votes.storage, DenseVotes) and votes.n_annotators <= _LARGEST_JURY:
-        return _find_jury_patterns(votes.storage.results, threads), None
+        verdicts = votes.storage.verdicts
+        found = _find_jury_patterns(votes.storage.results, threads) if verdicts is None else _as_patterns(verdicts)
+        return found, None
     of_row, example = np.empty(votes.n_pairs, dtype=np.int32), np.empty(votes.n_pairs, dtype=np.int64)
     share = np.empty(votes.n_pairs)
     n_patterns = kernels.patterns(
@@ -112,7 +114,7 @@ def _find_jury_patterns(results: NDArray[np.int8], threads: int) -> Patterns:
     """Find the patterns of a jury from its matrix of results."""
     n_pairs, n_annotators = results.shape
     of_row: Codes
-    if n_annotators <= _SMALL_JURY:
+    if n_annotators <= LARGEST_SMALL_JURY:
         # Number the patterns of the first pairs; if others occur later, look at all pairs.
         for looked_at in (results[: max(n_pairs // _FIRST_LOOK, 1)], results):
             seen = np.empty(4**n_annotators, dtype=np.uint8)
@@ -128,10 +130,31 @@ def _find_jury_patterns(results: NDArray[np.int8], threads: int) -> Patterns:
         wide, example = np.empty(n_pairs, dtype=np.int32), np.empty(n_pairs, dtype=np.int64)
         n_patterns = kernels.jury_patterns(results.ravel(), n_annotators, wide, example, threads)
         distinct, of_row = results[example[:n_patterns]], as_codes(wide, n_patterns)
-    decided = distinct < TIE
+    return _patterns_of(distinct, of_row)
+
+
+def _as_patterns(verdicts: Verdicts) -> Patterns:
+    """Return the patterns of a jury, whose verdicts are known in short."""
+    kinds, of_row = np.flatnonzero(verdicts.times), verdicts.of_pair
+    if len(kinds) < len(verdicts.times):
+        numbers, of_row = (np.cumsum(verdicts.times > 0) - 1).astype(np.uint8), np.empty_like(of_row)
+        over_blocks(len(of_row), lambda block: np.take(numbers, verdicts.of_pair[block], out=of_row[block]))
+    n_annotators = len(verdicts.times).bit_length() - 1
+    return _patterns_of((kinds[:, None] >> np.arange(n_annotators - 1, -1, -1)) & 1, of_row)
+
+
+def _patterns_of(distinct: NDArray[np.integer], of_row: Codes) -> Patterns:
+    """Return patterns, given the distinct verdicts of a jury and which of them each row has."""
+    decided, n_annotators = distinct < TIE, distinct.shape[1]
     start = np.concatenate([[0], np.cumsum(decided.sum(axis=1))])
     vote = (2 * np.arange(n_annotators) + distinct)[decided].astype(np.int32)
     return Patterns(of_row, start, vote, np.ones(len(vote)), n_annotators)
+
+
+def known_pattern_weight(votes: Comparisons) -> FloatArray | None:
+    """Return how many pairs have each pattern, where that was counted while encoding."""
+    verdicts = votes.storage.verdicts if isinstance(votes.storage, DenseVotes) else None
+    return None if verdicts is None else verdicts.times[verdicts.times > 0].astype(np.float64)
 
 
 def find_ragged_votes(votes: Comparisons, threads: int) -> tuple[RaggedVotes, FloatArray]:

@@ -22,6 +22,7 @@ from jamrank.rows.find_ballots import (
     find_ragged_votes,
     fold_sides,
     keep_rows,
+    known_pattern_weight,
     select_votes,
 )
 from jamrank.rows.layout import (
@@ -244,7 +245,8 @@ class Rows:
             kept = voted[ballots.of_row] if isinstance(ballots, Patterns) else voted
             share = None if share is None else share[kept]
             rows = cls._over(votes, np.flatnonzero(kept), np.empty(0), keep_rows(ballots, kept), share)
-        return replace(rows, distinct=not votes.has_questions)
+        # Verdicts are only in short where no pair is without a vote.
+        return replace(rows, distinct=not votes.has_questions, known_weight=known_pattern_weight(votes))
 
     @classmethod
     def per_vote(cls, votes: Comparisons, annotator: int | None = None) -> Rows:
@@ -395,7 +397,7 @@ class Rows:
 
     def clustered(self, cluster: Int32Array, n_clusters: int) -> Rows:
         """Return the same rows with a confusion group for each annotator and cluster of rows."""
-        return replace(self, ballots=self.ballots.clustered(cluster, n_clusters))
+        return replace(self, ballots=self.ballots.clustered(cluster, n_clusters), known_weight=None)
 
     def with_gold(self, n_gold: int) -> Rows:
         """Return the same rows with the last ``n_gold`` confusion groups as gold: they always report the truth."""

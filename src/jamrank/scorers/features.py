@@ -35,10 +35,11 @@ class Features:
     def of(cls, matrix: FloatArray, names: Sequence[str]) -> Features:
         """Compute mean and scale of the features; warn of those that are constant or have gaps."""
         # Sorted columns: the last bit of a mean must not depend on the order of the items.
-        ordered = np.sort(matrix, axis=0)
-        counts = (~np.isnan(matrix)).sum(axis=0)
-        mean = np.array([_mean(ordered[:n, f]) for f, n in enumerate(counts)])
-        scale = np.array([np.sqrt(_mean((ordered[:n, f] - mean[f]) ** 2)) for f, n in enumerate(counts)])
+        ordered = np.sort(np.ascontiguousarray(matrix.T), axis=1)
+        counts = (~np.isnan(ordered)).sum(axis=1)
+        mean = np.array([_mean(own[:n]) for own, n in zip(ordered, counts, strict=True)])
+        spread = zip(ordered, counts, mean, strict=True)
+        scale = np.array([np.sqrt(_mean((own[:n] - centre) ** 2)) for own, n, centre in spread])
         scale[scale <= 1e-12 * np.maximum(np.abs(mean), 1e-300)] = 0.0
         _tell("constant over the items and left out", names, scale == 0)
         _tell("missing for some items, which get its mean", names, (counts < len(matrix)) & (scale > 0))
@@ -48,8 +49,8 @@ class Features:
 
     def standardise(self, matrix: FloatArray) -> FloatArray:
         """Return the features with mean 0 and standard deviation 1; gaps and constants become 0."""
-        safe = np.where(self.scale > 0, self.scale, 1.0)
-        standardised = np.where(self.scale > 0, (matrix - self.mean) / safe, 0.0)
+        standardised = matrix - self.mean
+        standardised /= np.where(self.scale > 0, self.scale, np.inf)
         standardised[np.isnan(standardised)] = 0.0
         return standardised
 

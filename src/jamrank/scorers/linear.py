@@ -35,8 +35,8 @@ class LinearScorer:
     free: ClassVar[bool] = False
     level_matters: ClassVar[bool] = True
 
-    # einsum instead of @: BLAS may add in another order with another number of threads, and results must not
-    # depend on that. It is faster along contiguous features.
+    # Kernels instead of @: BLAS may add in another order with another number of threads, and results must not
+    # depend on that.
 
     def __init__(self, standardised: FloatArray, variance: float | None) -> None:
         self.wide = _is_wide(standardised)
@@ -77,7 +77,8 @@ class LinearScorer:
 
     def forward(self, direction: FloatArray) -> FloatArray:
         """Return ``X`` times a direction of the weights."""
-        scores: FloatArray = np.einsum("fi,f->i", self._columns, direction)
+        scores = np.empty(self._columns.shape[1])
+        kernels.sum_of_rows(self._columns.ravel(), np.ascontiguousarray(direction), scores)
         return scores
 
     def clip_step(self, step: FloatArray, longest: float) -> FloatArray:
@@ -87,7 +88,8 @@ class LinearScorer:
 
     def adjoint(self, per_item: FloatArray) -> FloatArray:
         """Return ``Xᵀ`` times a vector over items."""
-        sums: FloatArray = np.einsum("fi,i->f", self._columns, per_item)
+        sums = np.empty(self.n_params)
+        kernels.row_products(self._columns.ravel(), np.ascontiguousarray(per_item), sums)
         return sums
 
     def blocks(self) -> list[slice]:
@@ -127,10 +129,9 @@ class LinearScorer:
         return solve
 
     def _factor(self, block: slice, degree: FloatArray, mean: FloatArray) -> FloatArray:
-        centred = self._columns[block] - mean[:, None]
-        curvature = np.zeros((len(centred), len(centred)))
+        curvature = np.empty((len(mean), len(mean)))
         # Only the part above the diagonal is used.
-        kernels.weighted_gram(centred.ravel(), np.ascontiguousarray(degree), curvature.ravel())
+        kernels.weighted_gram(self._columns[block].ravel(), mean, np.ascontiguousarray(degree), curvature.ravel())
         diagonal = np.einsum("ff->f", curvature)
         diagonal += self.precision[block] + 1e-9 * max(float(diagonal.max(initial=0.0)), 1e-9)
         # LAPACK itself: scipy's checks take longer than factoring a small matrix.

@@ -3,7 +3,7 @@
 Each function has the signature of its namesake in the C++ source and writes into the arrays it is given.
 """
 
-from jamrank.kernels.twin.checks import any_equal, copy_bounded, extremes, in_order
+from jamrank.kernels.twin.checks import any_equal, copy_bounded, copy_verdicts, extremes, in_order
 from jamrank.kernels.twin.effects import absorb_effects, draw_effects, expand_cells, lapse_likelihood
 from jamrank.kernels.twin.encoding import (
     code_ids,
@@ -23,6 +23,7 @@ from jamrank.kernels.twin.encoding import (
     sum_by_code,
     sum_by_link,
     take_ids,
+    take_pairs,
     unpack_votes,
 )
 from jamrank.kernels.twin.fields import FieldCodes, TextCodes
@@ -36,7 +37,10 @@ from jamrank.kernels.twin.passes import (
     expectation_votes,
     laplacian,
     maximisation,
+    posterior,
+    row_products,
     sum_by_kind,
+    sum_of_rows,
     weighted_gram,
 )
 from jamrank.kernels.twin.patterns import (
@@ -64,6 +68,7 @@ __all__ = [
     "code_rows",
     "code_strings",
     "copy_bounded",
+    "copy_verdicts",
     "count_against",
     "count_pairs",
     "count_sides",
@@ -95,9 +100,11 @@ __all__ = [
     "pack_kinds",
     "pack_votes",
     "patterns",
+    "posterior",
     "prior_of_pairs",
     "regular_lines",
     "repeat",
+    "row_products",
     "run_lengths",
     "solve_laplacian",
     "sort_keys",
@@ -105,7 +112,9 @@ __all__ = [
     "sum_by_code",
     "sum_by_kind",
     "sum_by_link",
+    "sum_of_rows",
     "take_ids",
+    "take_pairs",
     "unpack_votes",
     "weighted_gram",
 ]

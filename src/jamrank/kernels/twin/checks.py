@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jamrank.typing import Int32Array
+from jamrank.typing import Int32Array, IntArray
 
 
 def extremes(values: NDArray[Any], threads: int) -> tuple[Any, Any]:
@@ -30,3 +30,22 @@ def copy_bounded(source: NDArray[np.int8], target: NDArray[np.int8], threads: in
     """Copy an array, and return its extremes."""
     target[:] = source
     return extremes(source, threads)
+
+
+def copy_verdicts(
+    source: NDArray[np.int8],
+    target: NDArray[np.int8],
+    annotators: int,
+    said: NDArray[np.uint8],
+    times: IntArray,
+    threads: int,
+) -> bool:
+    """Copy a matrix of pairs by at most eight annotators, and return whether all is 0 or 1.
+
+    ``said`` gets the lowest bits of each row as one number, the first highest, and ``times`` how often each occurs.
+    """
+    place = 1 << np.arange(annotators - 1, -1, -1)
+    said[:] = ((source.reshape(-1, annotators) & 1) * place).sum(axis=1)
+    times[:] = np.bincount(said, minlength=len(times))
+    target[:] = source
+    return bool((source & ~1 == 0).all())

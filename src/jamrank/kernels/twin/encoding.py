@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jamrank.kernels.twin.checks import in_order
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 
@@ -115,6 +116,23 @@ def take_ids(ids: NDArray[np.integer], codes: Int32Array, seen: NDArray[np.uint8
     codes[:] = ids
     seen[ids] = 1
     return True
+
+
+def take_pairs(
+    left: NDArray[np.integer],
+    right: NDArray[np.integer],
+    left_codes: Int32Array,
+    right_codes: Int32Array,
+    seen: NDArray[np.uint8],
+    threads: int,
+) -> int:
+    """Take the ids of pairs as their own codes, and mark those that occur; return -1 where one is too large.
+
+    Otherwise return 1 if the pairs are sorted and distinct, and name the lower id first, or 0.
+    """
+    if not (take_ids(left, left_codes, seen, threads) and take_ids(right, right_codes, seen, threads)):
+        return -1
+    return int(in_order(left_codes, right_codes, threads))
 
 
 def code_ids(ids: NDArray[np.integer], low: int, rank: Int32Array, codes: Int32Array, threads: int) -> None:

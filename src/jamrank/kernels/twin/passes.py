@@ -89,6 +89,22 @@ def expectation(
     return value
 
 
+def posterior(
+    start: IntArray,
+    second: Int32Array,
+    pattern: Int32Array,
+    if_first: FloatArray,
+    if_second: FloatArray,
+    scores: FloatArray,
+    out: FloatArray,
+    threads: int,
+) -> None:
+    """Compute the posterior of each row's truth alone."""
+    none, sums = np.empty(0), np.empty(len(scores))
+    nothing = np.empty(0, dtype=np.float32)
+    expectation(start, second, pattern, none, if_first, if_second, scores, out, nothing, sums, none, none, threads)
+
+
 def expectation_lists(
     start: IntArray,
     second: Int32Array,
@@ -337,7 +353,17 @@ def sum_by_kind(
     sums[:] = np.bincount(kinds, _weighted(np.repeat(value, np.diff(begin)), weight), len(sums))
 
 
-def weighted_gram(matrix: FloatArray, weight: FloatArray, products: FloatArray) -> None:
-    """Compute the weighted products of every two rows of a matrix; values below the diagonal are not used."""
-    rows = matrix.reshape(-1, len(weight))
+def weighted_gram(matrix: FloatArray, mean: FloatArray, weight: FloatArray, products: FloatArray) -> None:
+    """Compute the weighted products of every two rows of a matrix, each less a mean; half of them are not used."""
+    rows = matrix.reshape(len(mean), len(weight)) - mean[:, None]
     products[:] = np.einsum("fi,gi->fg", rows * weight, rows).ravel()
+
+
+def sum_of_rows(matrix: FloatArray, factor: FloatArray, sums: FloatArray) -> None:
+    """Compute the sum of the rows of a matrix, each times a factor."""
+    sums[:] = np.einsum("fi,f->i", matrix.reshape(len(factor), len(sums)), factor)
+
+
+def row_products(matrix: FloatArray, vector: FloatArray, products: FloatArray) -> None:
+    """Compute the product of each row of a matrix with a vector."""
+    products[:] = np.einsum("fi,i->f", matrix.reshape(len(products), len(vector)), vector)
