@@ -24,6 +24,8 @@ from jamrank.report import Analysis
 Found = bool | tuple[float, float]
 # An annotator with a lower flip is careful; one with a higher flip may be called random.
 CAREFUL, NEARLY_RANDOM = 0.25, 0.35
+# Standard deviation, over pairs of items, of the probability of the right order where nine of ten are right.
+_SPREAD = 0.13
 ID = r"[\w.\- ]+?"
 
 
@@ -478,7 +480,9 @@ def planned(m: re.Match[str], c: Context) -> Found:
     gap = np.abs(true[first] - true[second])
     times = 1 + _number(m["more"]) / c.n_decided
     reached = float(ndtr(gap / np.sqrt((variance[first] + variance[second]) / times)).mean())
-    return float(abs(100 * reached - float(m["target"])) > 4), 0.05
+    # Votes are planned for gaps that are not known yet: the share at the true ones varies with these.
+    reach = max(0.04, 2 * _SPREAD / np.sqrt(n))
+    return float(abs(reached - float(m["target"]) / 100) > reach), 0.05
 
 
 def ties(m: re.Match[str], c: Context) -> Found:
