@@ -82,8 +82,8 @@ def line(one: dict[str, Any]) -> str:
     taken, errors = {how: report.seconds(own) for how, own in one["seconds"].items()}, one["errors"]
     return (
         f"{one['votes']:,} votes; {taken['auto']} s / {taken['before']} s of the processor; now jointly "
-        f"{taken['joint']} s, integrated out in any case {taken['marginal']} s; mean error of flips {errors['auto']:.4f}, jointly "
-        f"{errors['joint']:.4f}, integrated {errors['marginal']:.4f}"
+        f"{taken['joint']} s, integrated out in any case {taken['marginal']} s; mean error of flips "
+        f"{errors['auto']:.4f}, jointly {errors['joint']:.4f}, integrated {errors['marginal']:.4f}"
     )
 
 
