@@ -35,12 +35,19 @@ def test_parameters_of_equal_annotators_shrink_towards_each_other(ties: float) -
 
 @pytest.mark.parametrize(
     ("n_annotators", "model", "flips"),
-    [(60, jr.JAM, "joint"), (19, jr.JAM, "auto"), (60, jr.CrowdBT, "auto")],
+    [(60, jr.JAM, "joint"), (19, jr.JAM, "auto"), (60, jr.CrowdBT, "joint")],
 )
-def test_few_annotators_joint_flips_and_a_truth_per_vote_keep_the_fixed_prior(n_annotators, model, flips) -> None:
+def test_few_annotators_and_joint_flips_keep_the_fixed_prior(n_annotators, model, flips) -> None:
     votes = crowd(n_annotators)
     found, fixed = (model(noise="two-coin", flips=flips, prior=prior).fit(votes) for prior in ("auto", FIXED))
     np.testing.assert_array_equal(found.flip_, fixed.flip_)
+
+
+def test_with_a_truth_per_vote_biases_shrink_and_the_prior_of_flips_stays() -> None:
+    found, fixed = (jr.CrowdBT(noise="two-coin", prior=prior).fit(crowd(60)) for prior in ("auto", FIXED))
+    bias, before = (model.result_.annotators.traits["bias"] for model in (found, fixed))
+    assert bias.std() < 0.8 * before.std()
+    assert found.flip_.std() > 0.9 * fixed.flip_.std()
 
 
 def test_discriminations_of_equal_annotators_shrink_towards_each_other() -> None:

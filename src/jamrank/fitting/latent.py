@@ -162,7 +162,8 @@ class LatentFitter:
         final = problem(variances)
         fit, own, noise_state = self.best_run(final, start), state(variances), self.noise_state
         if prior is not None and pools:
-            shrunk = shrink(prior, noise_state, final, fit, self.settings.max_iter, self.settings.tol)
+            of_pairs, limits = self.settings.unit == "pair", (self.settings.max_iter, self.settings.tol)
+            shrunk = shrink(prior, noise_state, final, fit, *limits, flips=of_pairs)
             final, fit, noise_state = shrunk.problem, shrunk.fit, shrunk.noise
             self.warn_unless(fit.converged, why_unconverged(fit, self.settings.max_iter))
         scores = fit.point.scores - fit.point.scores.mean()
@@ -170,9 +171,9 @@ class LatentFitter:
 
     def _pools(self, engine: Engine) -> bool:
         """Tell whether the prior of the annotators' parameters is estimated."""
-        of_pairs = self.settings.unit == "pair" and self.settings.flips != "joint"
-        may = of_pairs or not NOISES[self.settings.noise].flips
-        return self.prior is not None and may and is_crowd(engine, self.settings.loss, self.votes.annotator_decided)
+        may = self.settings.flips != "joint" or not NOISES[self.settings.noise].flips
+        of_crowd = is_crowd(engine, self.settings.loss, self.votes.annotator_decided)
+        return self.prior is not None and may and of_crowd
 
     def _integrates(self, noise: Noise, engine: Engine) -> TypeGuard[Flip]:
         """Tell whether flips are fitted with the scores integrated out."""

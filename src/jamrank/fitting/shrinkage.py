@@ -25,6 +25,7 @@ _ROUNDS, _STEPS = 10, 4
 _FIRST_VARIANCE = 0.1
 # Relative change of the parameters of the prior at which it has settled.
 _CLOSE = 0.05
+_OF_FLIPS = ("flip_wrong", "flip_right")
 
 
 @dataclass(frozen=True)
@@ -52,18 +53,22 @@ def begun(state: NoiseState) -> NoiseState:
     return replace(state, prior=state.prior.with_estimates({"discrimination_variance": _FIRST_VARIANCE}))
 
 
-def shrink(given: Prior, state: NoiseState, problem: Problem, fit: Fit, max_iter: int, tol: float) -> Shrunk:
+def shrink(
+    given: Prior, state: NoiseState, problem: Problem, fit: Fit, max_iter: int, tol: float, *, flips: bool = True
+) -> Shrunk:
     """Alternate between a few steps of the fit and the prior that its annotators' parameters suggest.
 
     given: The user's prior, of which what is not given is estimated.
     state: The noise with the prior of the fit.
     problem, fit: The fit.
     max_iter, tol: As in :func:`jamrank.fitting.em.run`, of the last run.
+    flips: Whether the prior of the flips is estimated, too. With a truth for each vote, scores that are fitted
+        jointly explain flips away, but not biases.
     """
     assert state.prior is not None
     point, used, first = fit.point, state.prior, state
     for _ in range(_ROUNDS):
-        suggested = _suggested(given, problem, point)
+        suggested = _suggested(given, problem, point, flips)
         if _moved(used, suggested) <= _CLOSE:
             break
         used, state = suggested, replace(state, prior=suggested)
@@ -74,10 +79,11 @@ def shrink(given: Prior, state: NoiseState, problem: Problem, fit: Fit, max_iter
     return Shrunk(state, problem, fit if state is first else run(problem, point, max_iter=max_iter, tol=tol))
 
 
-def _suggested(given: Prior, problem: Problem, point: Point) -> Prior:
+def _suggested(given: Prior, problem: Problem, point: Point, flips: bool) -> Prior:
     at = point.expectation
     estimates = problem.noise.estimated_prior(point.params, at.expected_counts, at.truth_variance)
-    return given.with_estimates({name: float(rounded(value) or value) for name, value in estimates.items()})
+    found = {name: float(rounded(value) or value) for name, value in estimates.items()}
+    return given.with_estimates({name: value for name, value in found.items() if flips or name not in _OF_FLIPS})
 
 
 def _moved(a: Prior, b: Prior) -> float:
