@@ -244,6 +244,8 @@ def as_markdown(judged: list[Judged], found: dict[str, Any], made_with: dict[str
         "",
         "![Each figure beside its bound](results.png)",
         "",
+        "![Each figure with ids as text beside its bound](results_text_ids.png)",
+        "",
         *report.table(["", "measured", "required", "met", "details"], [one.cells() for one in judged]),
         *passes.as_markdown(found["passes"]),
         *wine.as_markdown(found["wine"]),
@@ -251,8 +253,8 @@ def as_markdown(judged: list[Judged], found: dict[str, Any], made_with: dict[str
     return "\n".join([*lines, *report.made_with(made_with)])
 
 
-def plot(judged: list[Judged], path: Path) -> None:
-    """Draw how many times better than asked each figure is, on a logarithmic scale."""
+def plot(judged: list[Judged], path: Path, height: float = 0.36) -> None:
+    """Draw how many times better than asked each figure is, on a logarithmic scale; a line has a height in inches."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -260,7 +262,7 @@ def plot(judged: list[Judged], path: Path) -> None:
 
     known = [one for one in reversed(judged) if one.times_better is not None]
     times = [one.times_better or 1.0 for one in known]
-    figure, axes = plt.subplots(figsize=(9, 1.2 + 0.36 * len(known)), layout="constrained")
+    figure, axes = plt.subplots(figsize=(9, 1.2 + height * len(known)), layout="constrained")
     for place, (one, better) in enumerate(zip(known, times, strict=True)):
         axes.barh(place, better - 1, left=1, height=0.6, color="#0072B2" if one.met else "#D55E00")
         _, value, asked, *_ = one.cells()
@@ -290,7 +292,9 @@ def write(out: Path, judged: list[Judged], found: dict[str, Any], made_with: dic
     ratios = [{**asdict(one), "met": one.met} for one in judged]
     text = as_markdown(judged, found, made_with)
     report.write(out, "results", text, {"about": made_with, "ratios": ratios, **found})
-    plot(judged, out / "results.png")
+    with_text = [one for one in judged if "ids as text" in one.what]
+    plot([one for one in judged if one not in with_text], out / "results.png")
+    plot(with_text, out / "results_text_ids.png", height=0.22)
 
 
 def main() -> None:
