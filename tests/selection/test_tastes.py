@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jamrank as jr
+from jamrank.report import Analysis, findings
 from jamrank.selection import tastes
 from jamrank.selection.tastes import agreement_on_items, have_own_tastes
 from jamrank.simulation import Tastes
@@ -28,6 +29,9 @@ def test_it_is_chosen_where_annotators_have_tastes(tmp_path):
     model = jr.Auto().fit(drawn(1.0, 0))
     assert model.chosen_ == "TasteBT"
     assert model.reason_.endswith("; votes of one annotator on an item agree more than independent votes would.")
+    # Flips of a model without tastes take tastes for errors.
+    assert model.annotators_["flip_low"].null_count() == 25
+    assert any("intervals of flips are withheld" in line for line in findings(Analysis(model.result_, drawn(1.0, 0))))
     model.save(tmp_path / "model.jamrank")
     again = jr.load(tmp_path / "model.jamrank")
     assert (again.chosen_, again.reason_) == (model.chosen_, model.reason_)

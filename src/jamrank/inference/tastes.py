@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,16 @@ from scipy.special import logit
 from jamrank.data.comparisons import Comparisons
 from jamrank.fitting.taste_votes import TasteVotes
 from jamrank.fitting.tastes import TasteFit, tie_share
+from jamrank.inference.annotators import AnnotatorFit
+from jamrank.inference.families import TASTES
 from jamrank.inference.prediction import LinkPredictor
 from jamrank.inference.scores import Scores
 from jamrank.inference.vote_query import VoteQuery, probit_adjusted_sigmoid
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.typing import FloatArray
+
+# With own tastes of a smaller standard deviation, flips hardly change.
+_NO_TASTE = 0.2
 
 
 def keep_tastes(fit: TasteFit, votes: TasteVotes, n_draws: int) -> dict[str, Any]:
@@ -41,6 +47,17 @@ def keep_tastes(fit: TasteFit, votes: TasteVotes, n_draws: int) -> dict[str, Any
         known = np.where(voted, fit.threshold, fit.threshold[voted].mean())
         found["tie_threshold"] = known[place_of_annotator]
     return found
+
+
+class TasteAnnotators(AnnotatorFit):
+    """Annotators with tastes of their own: votes against the scores are not only errors."""
+
+    predictor: TastePredictor
+
+    @cached_property
+    def why_withheld(self) -> str:
+        """Why intervals of flips are withheld, in a sentence; empty where they are not."""
+        return TASTES if self.predictor.found["taste_sds"][0] > _NO_TASTE else ""
 
 
 class TastePredictor(LinkPredictor):

@@ -32,7 +32,7 @@ from jamrank.inference.prediction import LinkPredictor
 from jamrank.inference.result import Convergence, RankingResult
 from jamrank.inference.score_uncertainty import ScoreUncertainty, at_least_one
 from jamrank.inference.scores import SAME_SCORE, Scores
-from jamrank.inference.tastes import TastePredictor, keep_tastes
+from jamrank.inference.tastes import TasteAnnotators, TastePredictor, keep_tastes
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.models.base import RankingModel
 from jamrank.typing import FloatArray, IntArray
@@ -313,4 +313,4 @@ class TasteBT(RankingModel):
         traits = {"discrimination": extras["discrimination"]}
         if "tie_threshold" in extras:
             traits["tie"] = 0.5 * np.exp(extras["tie_threshold"])
-        return AnnotatorFit(votes, flip, predictor, traits), predictor, uncertainty
+        return TasteAnnotators(votes, flip, predictor, traits), predictor, uncertainty

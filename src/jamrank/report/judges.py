@@ -237,8 +237,9 @@ def correlated_sentences(analysis: Analysis) -> list[str]:
     """Name annotators whose errors are correlated, and say whether the others are independent."""
     if analysis.result.can.families:
         return family_sentences(analysis)
+    withheld = why_withheld(analysis)
     if analysis.correlated.is_empty():
-        return []
+        return [withheld] if withheld and not are_correlated(analysis) else []
     sentences = []
     for row in analysis.correlated.head(3).iter_rows(named=True):
         advice = "; treat them as one judge" if row["correlation"] >= _AS_ONE else ""
@@ -249,7 +250,6 @@ def correlated_sentences(analysis: Analysis) -> list[str]:
         )
     if are_correlated(analysis):
         return sentences
-    withheld = why_withheld(analysis)
     return [*sentences, withheld or "Otherwise the errors of the annotators are nearly independent."]
 
 

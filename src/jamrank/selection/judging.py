@@ -69,5 +69,6 @@ def _fitted(model: RankingModel, votes: Votes) -> RankingResult:
 
 def _given(result: RankingResult, judging: RankingResult) -> RankingResult:
     """Return the result that assesses the annotators, with what the ranking's own model says of them."""
-    vars(judging.annotators)["amend"] = result.annotators.amend
+    own, theirs = result.annotators, judging.annotators
+    vars(theirs).update(amend=own.amend, why_withheld=own.why_withheld or theirs.why_withheld)
     return judging
