@@ -211,7 +211,7 @@ class Auto(RankingModel):
                 reason += f" {FORWARD if forward else CAUTION}"
         (chosen,) = (one for one in candidates if one.name == name)
         if features is not None and not chosen.features:
-            reason += " The features are not used."
+            reason += " The features are not used: items without votes get no score. JAM uses them."
         assert isinstance(chosen.model, RankingModel)
         return chosen.model, ModelChoice(name, reason, chosen.features, comparison)
 
