@@ -102,7 +102,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
      r"Diverging scores \(separated data\): the items form (?P<n>[\d,]+) groups between which all votes point one .*",
      holds.one_way),
     ("circular triads",
-     r"Of (?P<about>about )?(?P<total>[\d,]+) triads? of items with all three pairs compared, (?P<circular>[\d,]+) .*", holds.cycles),
+     r"Of (?P<about>about )?(?P<total>[\d,]+) triads? of items with a majority on all three pairs, (?P<circular>[\d,]+) .*", holds.cycles),
     ("circular annotators",
      r"The votes of (?:annotator |[\d,]+ annotators \()(?P<names>[^)]*?)\)? are circular .*", holds.not_careful),
     ("agreement of repeated votes",

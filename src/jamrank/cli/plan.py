@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -74,14 +75,15 @@ def _show(made: Plan, status: Status, budget: float | None, picture: str | None)
     from jamrank.text import about, in_percent, many, number, two_digits
 
     console = Console()
-    say(console, f"Now: {status.reason}")
+    # How many votes like the present ones are needed is another question than how many that are chosen.
+    say(console, f"Now: {re.sub('; about [0-9,]+ more votes?', '', status.reason)}")
     if made.votes_needed is None or made.cost_needed is None:
         horizon = f"{many(float(made.votes[-1]), 'further vote')}"
         text = f"The target of {in_percent(made.target)} is not reached within {horizon}; "
         text += f"error then {in_percent(made.error[-1])}."
     else:
         needed, price = about(made.votes_needed, "further vote"), number(two_digits(made.cost_needed))
-        text = f"{needed[0].upper()}{needed[1:]} at a cost of {price} bring the "
+        text = f"{needed[0].upper()}{needed[1:]} on chosen pairs at a cost of {price} bring the "
         text += f"expected error to {in_percent(made.target)} (mean of {made.runs} simulated collections)."
     say(console, text, "bold")
     if budget is not None:

@@ -29,7 +29,7 @@ def cycles(examination: Examination) -> CheckResult:
     if share >= NEARLY_CHANCE and total >= ENOUGH_TRIADS:
         level = "warning"
     sentence = (
-        f"Of {about}{many(round(total), 'triad')} of items with all three pairs compared, {round(circular):,} "
+        f"Of {about}{many(round(total), 'triad')} of items with a majority on all three pairs, {round(circular):,} "
         f"({in_percent(share)}) are circular; random votes would give {in_percent(_CHANCE, 0)}."
     )
     return CheckResult([Finding(level, sentence, "cycles")], counts, {"circular_share": share})

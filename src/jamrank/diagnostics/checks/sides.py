@@ -29,7 +29,7 @@ def side_preference(examination: Examination) -> CheckResult:
     return CheckResult(
         list(_findings(examination, share)),
         {"one_sided_annotators": int(always.sum())},
-        {"left_share": share},
+        {"left_share": share if examination.has_sides else None},
         {"one_sided": json_ids(votes.annotators[always])},
     )
 
