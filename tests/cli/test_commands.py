@@ -58,6 +58,17 @@ def quick(study) -> list[object]:
     return ["--model", "JAM", "--features", study / "votes-features.csv"]
 
 
+def test_items_in_groups_are_ranked_within_them(tmp_path):
+    rows = [("a", "b"), ("a", "c"), ("b", "c"), ("x", "y")] * 5
+    pl.DataFrame(rows, schema=["left", "right"], orient="row").with_columns(winner=pl.lit("left")).write_csv(
+        tmp_path / "votes.csv"
+    )
+    output = call("fit", tmp_path / "votes.csv").output
+    assert "Ranking within groups" in output
+    found = re.findall(r"│ +(\d+) │ +(\d+) │ (\w) ", output)
+    assert found == [("1", "1", "a"), ("1", "2", "b"), ("1", "3", "c"), ("2", "1", "x"), ("2", "2", "y")]
+
+
 def test_covariates_sway_annotators_and_are_taken_out(tmp_path):
     tastes = Tastes(effects={"longer": Effect(own=(1.0, 1.0))})
     drawn = jr.simulate(8, 4, 800, truth="vote", noise="none", spread=1.0, tastes=tastes, random_state=0)

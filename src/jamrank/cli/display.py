@@ -68,8 +68,12 @@ def print_summary(console: Console, analysis: Analysis, seconds: float) -> None:
     first = warnings_first(analysis)
     for sentence in first:
         say(console, sentence, "bold red")
-    heads = ["rank", "item", "score", "± SE", "rank interval"]
-    print_table(console, "Ranking", heads, _rank_rows(analysis.shown_ranking))
+    heads, within = ["rank", "item", "score", "± SE", "rank interval"], analysis.group_ranking
+    if within is None:
+        print_table(console, "Ranking", heads, _rank_rows(analysis.shown_ranking))
+    else:
+        rows = [[str(group), *row] for group, row in zip(within["group"], _rank_rows(within), strict=True)]
+        print_table(console, "Ranking within groups", ["group", *heads], rows)
     say(console, f"Scores: {analysis.score_meaning}.")
     if analysis.n_judges > 1:
         say(console, "Annotators, best first (flip = probability of a wrong vote)", "bold")

@@ -67,6 +67,17 @@ class Analysis(ResultTables):
         return AgreementMatrix(names, found.share, found.n_others)
 
     @cached_property
+    def group_ranking(self) -> pl.DataFrame | None:
+        """The ranking within each group of items that votes join, by group; None where there is one group."""
+        within = self.order.within_groups
+        if within is None:
+            return None
+        items = self.items[within["place"].to_numpy()].tolist()
+        shown = self.shown_ranking.select("item", "score", "score_se", "score_low", "score_high")
+        named = within.drop("place").with_columns(pl.Series("item", items, dtype=shown["item"].dtype, strict=False))
+        return named.join(shown, on="item", how="left", maintain_order="left")
+
+    @cached_property
     def n_judges(self) -> int:
         """The number of annotators with decided votes."""
         return int(np.count_nonzero(self.result.votes.decided_votes > 0))

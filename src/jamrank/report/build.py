@@ -105,7 +105,6 @@ def describe(
     Report
     """
     contested = analysis.contested
-    within = analysis.order.within_groups
     return Report(
         title=title,
         summary=story(analysis),
@@ -136,7 +135,7 @@ def describe(
         health=_health_lines(analysis),
         counts={} if analysis.health is None else dict(analysis.health.counts),
         meaning=analysis.score_meaning,
-        within=None if within is None else _with_items(within, analysis),
+        within=analysis.group_ranking,
         by=None if by is None else by[1],
         by_column="" if by is None else by[0],
         jury=jury,
@@ -152,13 +151,6 @@ def _health_lines(analysis: Analysis) -> list[tuple[str, str]]:
         sentence = planning(analysis, finding.sentence) if expected else finding.sentence
         lines.append(("note" if sentence != finding.sentence else finding.level, sentence))
     return lines
-
-
-def _with_items(within: pl.DataFrame, analysis: Analysis) -> pl.DataFrame:
-    items = analysis.items[within["place"].to_numpy()].tolist()
-    shown = analysis.shown_ranking.select("item", "score", "score_se", "score_low", "score_high")
-    named = within.drop("place").with_columns(pl.Series("item", items, dtype=shown["item"].dtype, strict=False))
-    return named.join(shown, on="item", how="left", maintain_order="left")
 
 
 # -- win probabilities ----------------------------------------------------------------------------------------------
