@@ -637,9 +637,7 @@ def test_a_fit_of_items_that_were_never_compared_says_so_before_the_ranking(tmp_
     assert result.exit_code == 0 and 0 < told.index(first) < told.index("rank interval") and told.count(first) == 1
     assert "ranks first of 6 items" not in told
     html = (tmp_path / "report.html").read_text()
-    assert (
-        html.index("<h2>Summary</h2>") < html.index(first) < html.index("First in the largest groups: a (of 3 items")
-    )
+    assert html.index("<h2>Summary</h2>") < html.index(first) < html.index("First in each group: a (of 3 items")
 
 
 def test_exports_come_with_a_fit_or_later(study, tmp_path):

@@ -171,7 +171,7 @@ def test_items_that_were_never_compared_are_told_of_first_and_ranked_apart():
     model = jr.JAM().fit(votes)
     report = describe(Analysis(model.result_, votes), "x", {})
     assert report.summary["Ranking"][0].startswith("The items form 2 groups that were never compared")
-    assert report.summary["Ranking"][1].startswith("First in the largest groups: ")
+    assert report.summary["Ranking"][1].startswith("First in each group: ")
     assert (
         findings(Analysis(model.result_, votes))[0]
         == warnings_first(Analysis(model.result_, votes))[0]

@@ -171,7 +171,10 @@ def _firsts_of_groups(analysis: Analysis) -> list[str]:
         chance = float(analysis.order.first(items)[place])
         known = f", probability {percent(chance)}" if np.isfinite(chance) else ""
         parts.append(f"{safe_text(analysis.items[items[place]])} (of {len(items):,} items{known})")
-    return [f"First in the largest groups: {'; '.join(parts)}."] if parts else []
+    sizes = np.bincount(group)
+    which = "the largest groups" if sizes.min() < sizes.max() else "some groups"
+    which = "each group" if len(sizes) <= _MOST_NAMED else which
+    return [f"First in {which}: {'; '.join(parts)}."] if parts else []
 
 
 def _ranks(analysis: Analysis) -> list[str]:
