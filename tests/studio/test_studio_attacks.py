@@ -150,8 +150,17 @@ def test_forged_votes_replays_and_the_leases_of_others(running):
     assert second.post("/undo", key=key).status_code == 409
 
 
+def first_open(judge) -> dict:
+    """Return the first pair that a judge is asked, as soon as there is one."""
+    for _ in range(100):
+        if found := judge.state()["open"]:
+            return found[0]
+        time.sleep(0.1)
+    raise AssertionError("nothing was asked in ten seconds")
+
+
 def test_a_judge_sees_neither_ranking_nor_others_nor_names(running):
-    judge = running.judge(running.judge_link("Ann")[1])
+    judge = running.judge(running.judge_link("Ann Winter")[1])
     for path in ["/admin/judges", "/admin/items", "/admin/settings", "/admin/export", "/admin"]:
         assert "csrf" not in judge.client.get(path).text
         assert judge.client.get(path).status_code == 401
@@ -159,8 +168,8 @@ def test_a_judge_sees_neither_ranking_nor_others_nor_names(running):
         assert judge.client.get(path).status_code == 401
     text = judge.client.get("/vote").text
     assert "photo-" not in text
-    assert "Ann" not in text
-    source = judge.state()["open"][0]["left"].partition('src="')[2].partition('"')[0]
+    assert "Winter" not in text  # three letters may be part of a random key
+    source = first_open(judge)["left"].partition('src="')[2].partition('"')[0]
     answer = judge.client.get(source)
     assert answer.headers["content-type"] == "image/png"
     assert "photo-" not in str(answer.headers)
