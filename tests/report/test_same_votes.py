@@ -1,4 +1,4 @@
-"""Same votes of annotators who cannot be told from copies."""
+"""Same votes of annotators who cannot be named from copies."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def votes_of(who: list[str], truth: str) -> jr.Comparisons:
 @pytest.mark.parametrize("who", [["a", "b"], ["a", "b", "c"]])
 def test_same_votes_are_said_to_be_copies_or_hardly_ever_wrong(who: list[str]) -> None:
     votes = votes_of(who, "vote")
-    told = [line for line in findings(Analysis(jr.BradleyTerry().fit(votes).result_, votes)) if "the same" in line]
-    assert len(told) == 1
-    assert told[0].startswith(f"a and {who[-1]} cast the same 150 votes, which BradleyTerry cannot explain")
-    assert f"--without {who[-1]}" in told[0]
+    named = [line for line in findings(Analysis(jr.BradleyTerry().fit(votes).result_, votes)) if "the same" in line]
+    assert len(named) == 1
+    assert named[0].startswith(f"a and {who[-1]} cast the same 150 votes, which BradleyTerry cannot explain")
+    assert f"--without {who[-1]}" in named[0]
 
 
 def test_nothing_is_said_where_annotators_hardly_err() -> None:

@@ -17,7 +17,7 @@ from jamrank.typing import BoolArray, FloatArray, IntArray
 
 # Identical votes are no accident where they are less likely than the first for independent annotators as skilled as
 # estimated, and together with an estimate that misleads less likely than the second.
-_ACCIDENT, _MISLED = 1e-6, 1e-3
+ACCIDENT, _MISLED = 1e-6, 1e-3
 # Fewer pairs may be decided alike by accident: 20 tosses of a coin.
 _LEAST_PAIRS = 20
 # Pairs that two must both have judged, and how many others an annotator is compared with.
@@ -70,7 +70,7 @@ def find_copies(votes: Comparisons) -> IntArray:
     copy_of = np.full(votes.n_annotators, -1, dtype=np.int64)
     for group in identical(votes):
         chance = _chance_of_equality(votes, group, copy_of)
-        if chance < _ACCIDENT:
+        if chance < ACCIDENT:
             copy_of[group[1:]] = group[0]
     return copy_of
 
@@ -178,7 +178,7 @@ def _with_luck(equal: Callable[[FloatArray], FloatArray], found: float, error: f
 
 def _scaled(misled: float) -> float:
     """Return the probability of an estimate that misleads on the scale on which equality is judged."""
-    return misled * _ACCIDENT / _MISLED
+    return misled * ACCIDENT / _MISLED
 
 
 def _chance_by_variance(total: FloatArray, count: FloatArray, copies: int) -> float:

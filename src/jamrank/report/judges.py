@@ -9,7 +9,7 @@ import polars as pl
 from scipy.special import expit
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.data.copies import identical
+from jamrank.data.copies import ACCIDENT, identical
 from jamrank.data.storage import TIE
 from jamrank.diagnostics.checks.annotators import alone_sentence
 from jamrank.inference.covariates import confounded
@@ -60,8 +60,6 @@ _AS_ONE = 0.5
 _ONE_ORDER = 0.5
 # Own tastes are mentioned if they are likelier than this.
 _LIKELY = 0.5
-# Same votes that are less likely are no accident.
-_ACCIDENT = 1e-6
 # Annotators equivalent to less than this share of their number are not independent.
 INDEPENDENT = 0.9
 
@@ -189,7 +187,7 @@ def same_votes(analysis: Analysis) -> list[str]:
         pair, weight = votes.vote_pair[own], votes.vote_weight[own]
         score = result.scores.scores
         p = expit(score[votes.pair_first[pair]] - score[votes.pair_second[pair]])
-        if float(weight @ np.log(p ** len(group) + (1 - p) ** len(group))) > np.log(_ACCIDENT):
+        if float(weight @ np.log(p ** len(group) + (1 - p) ** len(group))) > np.log(ACCIDENT):
             continue
         names = listed(votes.annotators[group].tolist(), _MOST_TO_ACT_UPON)
         rest = ",".join(map(str, votes.annotators[group[1:]].tolist()))
