@@ -286,6 +286,79 @@ def over_votes(
     _add_value(values, (times * value).sum())
 
 
+def marginal_votes(
+    _, items, base, count, chunk, start, second, begin, vote_base, group, each, kind, weight, if_first, if_second,
+    scores, variance, curvature, cells, by_gradient, by_degree, by_kind, kinds, here, gradient, degree, observed,
+    kind_sums, values,
+):  # fmt: skip
+    link = np.arange(count) if begin is None else np.repeat(np.arange(count), np.diff(begin))
+    times = np.ones(len(kind)) if weight is None else weight
+    likely = np.ones(len(kind)) if if_first is None else if_first[kind], if_second[kind]
+    pairs = _items(items, base, count, start, second)
+    q, value = _integrate(
+        pairs, link, times, likely, scores, variance, bool(each), (curvature, _places(items, *pairs, cells)),
+        (by_gradient, by_degree), (gradient, degree, observed),
+    )  # fmt: skip
+    _add_value(values, value)
+    for table, each_row in enumerate((q, q * (1 - q))):
+        _scatter(kind_sums, table * (kinds // 2) + kind, times * each_row, by_kind)
+
+
+def marginal_lists(
+    _, items, base, count, chunk, start, second, vote_start, vote_base, vote, vote_weight, log_emission, scores,
+    variance, curvature, cells, by_gradient, by_degree, by_kind, kinds, here, gradient, degree, observed, kind_sums,
+    values,
+):  # fmt: skip
+    row = np.repeat(np.arange(count), np.diff(vote_start))
+    times = np.ones(len(vote)) if vote_weight is None else vote_weight
+    log_second, log_first = (np.bincount(row, times * log_emission[2 * vote + truth], count) for truth in (0, 1))
+    largest = np.maximum(log_first, log_second)
+    pairs = _items(items, base, count, start, second)
+    q, value = _integrate(
+        pairs, np.arange(count), np.ones(count), (np.exp(log_first - largest), np.exp(log_second - largest)), scores,
+        variance, False, (curvature, _places(items, *pairs, cells)), (by_gradient, by_degree),
+        (gradient, degree, observed),
+    )  # fmt: skip
+    _add_value(values, value + largest.sum())
+    for table, each_row in enumerate((q, q * (1 - q))):
+        _scatter(kind_sums, table * (kinds // 2) + vote, times * each_row[row], by_kind)
+
+
+def _integrate(pairs, link, times, likely, scores, variance, each, curvature, scales, by_item):
+    """Solve for each row's margin by bisection, which is plain and slow."""
+    first, second = pairs
+    v_first, v_second = variance[first], variance[second]
+    squared = 1 / (1 + np.pi / 8 * (v_first + v_second))
+    spread, mean = ((v_first + v_second) * squared)[link], (np.sqrt(squared) * (scores[first] - scores[second]))[link]
+    low, high = mean - spread - 1, mean + spread + 1
+    for _ in range(200):
+        x = (low + high) / 2
+        q, p, _ = _truth(x, *likely)
+        above = x + spread * (q - p) > mean
+        low, high = np.where(above, low, x), np.where(above, x, high)
+    q, p, joint = _truth(x, *likely)
+    held = p * (1 - p)
+    known = held - q * (1 - q)
+    bend = known / (1 - spread * known)
+    least = _LEAST_CURVATURE * held
+
+    def over_link(values):
+        return np.bincount(link, times * values, len(first)) * squared
+
+    curved = over_link(np.maximum(bend, least)) if each else np.maximum(over_link(bend), over_link(least))
+    curvature[0][curvature[1]] = curved
+    _sum_items(first, second, over_link(q - p) / np.sqrt(squared), curved, by_item[:2], scales)
+    for item, v in ((first, v_first), (second, v_second)):
+        _scatter(by_item[2], item, over_link(known / (1 - (v * squared)[link] * known)), scales[1])
+    return q, (times * (np.log(joint) + 0.5 * spread * (q - p) ** 2)).sum()
+
+
+def _truth(x, if_first, if_second):
+    p = expit(x)
+    joint = p * if_first + expit(-x) * if_second
+    return p * if_first / joint, p, joint
+
+
 def maximise(
     _, items, base, count, chunk, start, second, codes, weight, posterior, scores, curvature, cells, by_gradient,
     by_degree, gradient, degree, values,
@@ -344,6 +417,6 @@ KERNELS = {
     kernel.__name__: kernel
     for kernel in (
         exponentials, walk, walk_times, rows_times, descend, to_cells, from_cells, over_patterns, over_lists,
-        over_votes, maximise, from_shares, count_codes, count_votes, spell_out, mark_sides,
+        over_votes, marginal_votes, marginal_lists, maximise, from_shares, count_codes, count_votes, spell_out, mark_sides,
     )
 }  # fmt: skip

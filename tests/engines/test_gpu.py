@@ -131,6 +131,22 @@ def same(found, expected, name="", rtol=1e-9) -> None:
     np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * scale, err_msg=name)
 
 
+def assert_same_marginal_passes(engine: GpuEngine, memory: MemoryEngine) -> None:
+    """Compare passes in which margins are integrated out."""
+    rows, rng = memory.rows, np.random.default_rng(9)
+    given = scores_of(rows), tables_of(rows), rng.uniform(0.01, 2.0, rows.n_items)
+    here, there = (one.marginal(*given) for one in (engine, memory))
+    for name in ("value", "gradient", "degree", "observed", "expected_counts", "truth_variance"):
+        same(getattr(here, name), getattr(there, name), name)
+    vector = scores_of(rows, 8)
+    products = [one.curvature_times(at.curvature, vector) for one, at in ((engine, here), (memory, there))]
+    same(*products, "product", 1e-6)
+    # The curvature of another pass takes its place, and it is worked out anew.
+    engine.expectation(*given[:2])
+    same(engine.curvature_times(here.curvature, vector), products[1], "product again", 1e-6)
+    same(engine.links(here.curvature).curvature, memory.links(there.curvature).curvature, "curvature", 1e-6)
+
+
 def assert_same_passes(engine: GpuEngine, memory: MemoryEngine) -> None:
     """Compare whatever an engine says."""
     rows = memory.rows
@@ -166,6 +182,8 @@ def assert_same_passes(engine: GpuEngine, memory: MemoryEngine) -> None:
         memory.n_links,
         memory.n_confusion_groups,
     )
+    if rows.about == "truth":
+        assert_same_marginal_passes(engine, memory)
 
 
 def test_the_posterior_of_every_pair_is_computed_where_the_votes_are():
@@ -348,6 +366,9 @@ def test_fits_to_rows_made_on_the_device_agree_with_those_in_memory(model, devic
     for name, expected in zip(("scores_", "flip_", "posterior_"), there, strict=True):
         np.testing.assert_allclose(getattr(found, name), expected, atol=1e-6, err_msg=name)
     assert isinstance(made[0], GpuCrowd)
+    # Scores were integrated out, and no pass went to rows in memory.
+    assert found.result_.annotators.fit.flip_information is not None
+    assert "rows" not in vars(made[0])
 
 
 def test_more_items_than_two_bytes_can_number(device):

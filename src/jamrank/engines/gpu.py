@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.engines.base import Engine, Expectation, Maximisation
+from jamrank.engines.base import Engine, Expectation, MarginalExpectation, Maximisation
 from jamrank.engines.gpu_crowd import GpuCrowd, rows_on_device
 from jamrank.engines.gpu_descent import GpuDescent, RecordedProduct
 from jamrank.engines.gpu_layout import THREADS, WALK_THREADS, GpuLayout, GpuPart, fixed_point_scale, shared_bytes
+from jamrank.engines.gpu_marginal import MarginalRoom, MarginalTask, has_kernel
 from jamrank.engines.gpu_passes import Launch, PassSums, PassTask, RecordedPass
 from jamrank.engines.gpu_rows import GpuRows
 from jamrank.engines.kind import Kind, Load, Tick, read_into_memory
@@ -32,8 +33,13 @@ _MANY_VOTES = 5_000_000
 class _Held:
     """The curvature on the device: how to recompute it for a part."""
 
-    recompute: Launch
+    launch: Launch
     largest_degree: float
+    n_sums: int
+
+    def recompute(self, gpu: GpuLayout, part: GpuPart, there: dict[str, Any]) -> None:
+        """Run the pass over a part again; its sums are not needed."""
+        self.launch(gpu, part, there, gpu.device.empty(self.n_sums, np.int64))
 
 
 class GpuEngine(MemoryEngine):
@@ -152,6 +158,27 @@ class GpuEngine(MemoryEngine):
 
         return finish
 
+    def marginal(self, scores: FloatArray, log_emission: FloatArray, variance: FloatArray) -> MarginalExpectation:
+        """Run the fused pass with the margin of each row integrated out; each item's score has a ``variance``."""
+        if not has_kernel(self.gpu.form):
+            return super().marginal(scores, log_emission, variance)
+        self.passes += 1
+        task = MarginalTask(self.gpu, self._marginal_room, scores, log_emission, variance)
+        if self._is_resident:
+            self._start_recorded(task)
+        else:
+            task.send(self.gpu)
+            self._kept = None
+            task.start(self.gpu)
+        value, (gradient, degree, observed), expected_counts, truth_variance = task.result(self.gpu)
+        self._held = _Held(task.launch, float(degree.max(initial=0.0)), len(task.room.sums))
+        self._kept = CurvatureHandle(lambda engine: engine.marginal(scores, log_emission, variance))
+        return MarginalExpectation(value, gradient, degree, self._kept, expected_counts, truth_variance, observed)
+
+    @cached_property
+    def _marginal_room(self) -> MarginalRoom:
+        return MarginalRoom(self.gpu)
+
     def posterior(self, scores: FloatArray, log_emission: FloatArray) -> FloatArray:
         """Return the probability that the first item is truly better, for each row."""
         if self.gpu.form.about != "truth" or (self.gpu.all_pairs and self.gpu.walks):
@@ -263,8 +290,8 @@ class GpuEngine(MemoryEngine):
         for part in self.gpu.parts:
             with self.gpu.on_device(part) as there:
                 if part.resident is None:
-                    # Its curvature is no longer on the device; the sums of recomputing it are not needed.
-                    self._held.recompute(self.gpu, part, there, self.gpu.device.empty(len(self.gpu.sums), np.int64))
+                    # Its curvature is no longer on the device.
+                    self._held.recompute(self.gpu, part, there)
                 self.gpu.device.launch(
                     *self._product(part, there, sent[: self.n_items], sent[self.n_items :], product)
                 )
@@ -306,7 +333,7 @@ class GpuEngine(MemoryEngine):
         for part in self.gpu.parts:
             with self.gpu.on_device(part) as there:
                 if part.resident is None:
-                    self._held.recompute(self.gpu, part, there, self.gpu.device.empty(len(self.gpu.sums), np.int64))
+                    self._held.recompute(self.gpu, part, there)
                 own = there["curvature"]
                 if self.gpu.in_cells and not self.gpu.all_pairs:
                     own = self.gpu.device.empty(len(part), np.float32)
@@ -350,7 +377,7 @@ class GpuEngine(MemoryEngine):
     def _finish(self, launch: Launch, scales: tuple[float, float, float]) -> PassSums:
         """Wait for the sums of a pass, whose curvature is kept."""
         sums = PassSums.of(self.gpu.fetched(), self.n_items, self.gpu.n_kinds, scales)
-        self._held = _Held(launch, float(sums.degree.max(initial=0.0)))
+        self._held = _Held(launch, float(sums.degree.max(initial=0.0)), len(self.gpu.sums))
         return sums
 
     def _product(self, part: GpuPart, there: Any, vector: Any, scale: Any, product: Any) -> tuple[Any, ...]:

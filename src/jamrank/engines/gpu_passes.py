@@ -80,7 +80,7 @@ class PassTask:
 
     def find(self, gpu: GpuLayout, there: Any) -> None:
         """Find what it needs in an array on the device that has it all."""
-        n, split, end = accumulate(map(len, self.given))
+        n, *_, split, end = accumulate(map(len, self.given))
         self._scores = there[:n]
         self._if_first = there[n:split] if split > n else None
         self._if_second = there[split:] if end > split else None
@@ -110,6 +110,14 @@ class PassTask:
             fixed_point_scale(most * steep**2),
             fixed_point_scale(every * max(spread, 1.0) ** 2),
         )
+
+    def start(self, gpu: GpuLayout) -> None:
+        """Start the pass over all parts, and the copy of its sums."""
+        gpu.clear_sums()
+        for part in gpu.parts:
+            with gpu.on_device(part) as there:
+                self.launch(gpu, part, there, gpu.sums)
+        gpu.start_fetching()
 
     def launch(self, gpu: GpuLayout, part: GpuPart, there: dict[str, Any], sums: Any) -> None:
         """Start the pass over a part."""
@@ -229,11 +237,7 @@ class RecordedPass:
         def work() -> None:
             device.send(sent, there)
             task.prepare(gpu)
-            gpu.clear_sums()
-            for part in gpu.parts:
-                assert part.resident is not None
-                task.launch(gpu, part, part.resident, gpu.sums)
-            gpu.start_fetching()
+            task.start(gpu)
 
         self._start = device.recorded(work)
 

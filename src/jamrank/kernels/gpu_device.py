@@ -20,6 +20,7 @@ _Found = TypeVar("_Found")
 # The file of each kernel, unless it is rows.cu.
 _FILES = dict.fromkeys(("exponentials", "walk", "walk_times", "to_cells", "from_cells"), "walk.cu")
 _FILES |= dict.fromkeys(("count_votes", "spell_out", "mark_sides"), "votes.cu") | {"descend": "descent.cu"}
+_FILES |= dict.fromkeys(("marginal_votes", "marginal_lists"), "marginal.cu")
 _NULL, _DEFAULT_SHARED_BYTES = np.uint64(0), 48 << 10
 # Arrays of more bytes than a chunk are copied chunk by chunk, through pinned memory and by several threads: the first
 # write to fresh memory costs more than the copy itself.
