@@ -417,6 +417,7 @@ KERNELS = {
     kernel.__name__: kernel
     for kernel in (
         exponentials, walk, walk_times, rows_times, descend, to_cells, from_cells, over_patterns, over_lists,
-        over_votes, marginal_votes, marginal_lists, maximise, from_shares, count_codes, count_votes, spell_out, mark_sides,
+        over_votes, marginal_votes, marginal_lists, maximise, from_shares, count_codes, count_votes,
+        spell_out, mark_sides,
     )
 }  # fmt: skip
