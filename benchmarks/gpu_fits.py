@@ -80,38 +80,38 @@ def medians(runs: list[tuple[float, ...]], parts: tuple[str, ...]) -> dict[str, 
 
 
 def crowd_fits(quick: bool) -> list[dict[str, Any]]:
-    """Time CrowdBT and JAM on a crowd's votes, in memory with all cores and on the card."""
+    """Time CrowdBT and JAM on a crowd's votes, in memory with all cores and on the card; also without the default flips."""
     votes = crowd(quick)
-    return [time_crowd(model, votes) for model in (jr.CrowdBT, jr.JAM)]
+    return [time_crowd(model, flips, votes) for flips in ("auto", "joint") for model in (jr.CrowdBT, jr.JAM)]
 
 
 def crowd(quick: bool) -> jr.Comparisons:
     return jr.simulate(*CROWD_SHAPE, QUICK_CROWD if quick else CROWD, random_state=SEED).votes
 
 
-def time_crowd(model: type[LatentModel], votes: jr.Comparisons) -> dict[str, Any]:
+def time_crowd(model: type[LatentModel], flips: str, votes: jr.Comparisons) -> dict[str, Any]:
     times, models = {}, {}
     for engine in ("memory", "gpu"):
         runs = []
         for _ in range(FIT_ROUNDS + 1):
-            models[engine] = model(engine=engine)
+            models[engine] = model(engine=engine, flips=flips)
             runs.append(fit_anew(models[engine], votes, None))
         times[engine] = medians(runs, ("fit", "posterior"))
     found = {
-        "model": model.__name__,
+        "model": model.__name__ + (", flips jointly" if flips == "joint" else ""),
         "votes": int(votes.vote_weight.sum()),
         "pairs": votes.n_pairs,
         "cores": len(os.sched_getaffinity(0)),
         "passes": models["gpu"].result_.convergence.n_passes,
         "seconds": times,
-        "parts": parts_of(model, votes),
+        "parts": parts_of(model, flips, votes),
         "difference": differences(*models.values())["largest"],
     }
     report.say(f"{found}\n")
     return found
 
 
-def parts_of(model: type[LatentModel], votes: jr.Comparisons) -> dict[str, float]:
+def parts_of(model: type[LatentModel], flips: str, votes: jr.Comparisons) -> dict[str, float]:
     """Return the seconds of making rows, from packing votes on, and of kernels, and the bytes copied to the card.
 
     Each is measured by itself, so that what overlaps in a fit is counted in full.
@@ -123,7 +123,7 @@ def parts_of(model: type[LatentModel], votes: jr.Comparisons) -> dict[str, float
         taken.append(time.perf_counter() - begin)
     timed = TimedDevice()
     with patch.multiple(GpuDevice, filled=timed.filled, launch=timed.launch, recorded=lambda device, work: work):
-        fit_anew(model(engine="gpu"), votes, None)
+        fit_anew(model(engine="gpu", flips=flips), votes, None)
     return {"rows": float(np.median(taken)), "bytes": timed.bytes, "kernels": timed.kernels}
 
 
@@ -207,7 +207,7 @@ def crowd_notes(found: list[dict[str, Any]]) -> list[str]:
         f"{votes:,} votes of {annotators} annotators on {pairs:,} pairs of {items:,} items, from encoded votes in",
         "memory (`jamrank.Comparisons`) to scores, flips and the posterior of every pair in memory: building rows,",
         f"copies to and from the GPU, passes, and all work of the host. Both engines have {cores} cores. Medians of",
-        f"{FIT_ROUNDS}.",
+        f"{FIT_ROUNDS}. By default, scores are integrated out of the flips of so many items.",
         "",
     ]
     header = ["model", "passes", "s in memory", "s on the GPU", "times as fast", "largest difference"]

@@ -52,7 +52,7 @@ class MarginalTask(PassTask):
     ) -> None:
         super().__init__(gpu, scores, log_emission)
         self.walks, self.room = False, room
-        self.given = (scores, variance, *self.given[1:])
+        self.given = scores, variance, *self.given[1:]
 
     @property
     def kind(self) -> tuple[Any, ...]:

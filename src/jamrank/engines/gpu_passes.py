@@ -66,7 +66,8 @@ class PassTask:
         low, high = float(scores.min(initial=np.inf)), float(scores.max(initial=-np.inf))
         self.walks = gpu.walks and not len(if_first) and self._mild(high - low, if_second)
         # Only differences of scores count; centred, their exponentials are least likely to overflow.
-        self.given = scores - (low + high) / 2 if self.walks else scores, if_first, if_second
+        centred = scores - (low + high) / 2 if self.walks else scores
+        self.given: tuple[FloatArray, ...] = centred, if_first, if_second
 
     @property
     def kind(self) -> tuple[Any, ...]:
