@@ -80,7 +80,7 @@ def medians(runs: list[tuple[float, ...]], parts: tuple[str, ...]) -> dict[str, 
 
 
 def crowd_fits(quick: bool) -> list[dict[str, Any]]:
-    """Time CrowdBT and JAM on a crowd's votes, in memory with all cores and on the card; also without the default flips."""
+    """Time CrowdBT and JAM on a crowd's votes, in memory with all cores and on the card, by flips."""
     votes = crowd(quick)
     return [time_crowd(model, flips, votes) for flips in ("auto", "joint") for model in (jr.CrowdBT, jr.JAM)]
 
