@@ -34,11 +34,14 @@ MEMORY = "3GB"
 class Run:
     """What one fit took."""
 
+    flips: str
     votes: int
     pairs: int
     seconds: float
     encode_seconds: float
     fit_seconds: float
+    processor_seconds: float
+    fit_processor_seconds: float
     passes: int
     iterations: int
     converged: bool
@@ -84,25 +87,28 @@ FIT = """
 import json, resource, sys, time
 import numpy as np
 import jamrank as jr
-source, scratch, memory, answer = sys.argv[1:]
+source, scratch, memory, flips, answer = sys.argv[1:]
 begin = time.perf_counter()
+processor = time.process_time()
 votes = jr.store_comparisons(source, scratch, memory)
-stored = time.perf_counter()
-model = jr.JAM().fit(votes)
-fitted = time.perf_counter()
+stored, processor_stored = time.perf_counter(), time.process_time()
+model = jr.JAM(flips=flips).fit(votes)
+fitted, processor_fitted = time.perf_counter(), time.process_time()
 frames = model.ranking_, model.annotators_
 done = time.perf_counter()
 annotators = model.result_.votes.annotators
 np.savez(answer, items=model.items_, scores=model.scores_, flips=model.flip_, annotators=annotators)
 print(json.dumps({
-    "votes": votes.n_votes, "pairs": votes.n_pairs, "seconds": done - begin, "encode_seconds": stored - begin,
-    "fit_seconds": fitted - stored, "passes": model.result_.convergence.n_passes, "iterations": model.n_iter_,
-    "converged": model.converged_, "peak_rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    "flips": flips, "votes": votes.n_votes, "pairs": votes.n_pairs,
+    "seconds": done - begin, "encode_seconds": stored - begin, "fit_seconds": fitted - stored,
+    "processor_seconds": time.process_time() - processor,
+    "fit_processor_seconds": processor_fitted - processor_stored,
+    "passes": model.result_.convergence.n_passes, "iterations": model.n_iter_, "converged": model.converged_, "peak_rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
 }))
 """
 
 
-def measure(n_votes: int, memory: str, keep_in: Path) -> Run:
+def measure(n_votes: int, flips: str, memory: str, keep_in: Path) -> Run:
     """Make votes, fit them in a process of its own, and compare with the truth."""
     with tempfile.TemporaryDirectory(dir=keep_in) as folder:
         source, scratch, answer = (Path(folder) / name for name in ("votes", "scratch", "answer.npz"))
@@ -119,7 +125,7 @@ def measure(n_votes: int, memory: str, keep_in: Path) -> Run:
 
         watcher = threading.Thread(target=watch)
         watcher.start()
-        command = [sys.executable, "-c", FIT, str(source), str(scratch), memory, str(answer)]
+        command = [sys.executable, "-c", FIT, str(source), str(scratch), memory, flips, str(answer)]
         try:
             told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         finally:
@@ -149,12 +155,13 @@ def exponent(sizes: list[float], times: list[float]) -> float:
 
 
 def as_markdown(runs: list[Run], about: dict[str, str], slopes: dict[str, float]) -> str:
-    header = ["votes", "distinct pairs", "seconds", "encode s", "fit s", "iterations", "passes", "ns a vote and pass"]
-    header += ["resident GB", "Parquet GB", "scratch GB", "τ", "error of flips"]
+    header = ["votes", "flips", "distinct pairs", "seconds", "encode s", "fit s", "processor s", "iterations"]
+    header += ["passes", "ns a vote and pass", "resident GB", "Parquet GB", "scratch GB", "τ", "error of flips"]
     rows = []
     for run in runs:
-        cells = [f"{run.votes:,}", f"{run.pairs:,}"]
-        cells += [report.seconds(seconds) for seconds in (run.seconds, run.encode_seconds, run.fit_seconds)]
+        cells = [f"{run.votes:,}", run.flips, f"{run.pairs:,}"]
+        taken = run.seconds, run.encode_seconds, run.fit_seconds, run.processor_seconds
+        cells += [report.seconds(seconds) for seconds in taken]
         cells += [str(run.iterations), str(run.passes), f"{1e9 * run.fit_seconds / run.votes / run.passes:.1f}"]
         cells += [f"{size / 1e9:.2f}" for size in (run.peak_rss, run.parquet_bytes, run.scratch_bytes)]
         rows.append([*cells, f"{run.tau:.3f}", f"{run.flip_error:.3f}"])
@@ -163,8 +170,10 @@ def as_markdown(runs: list[Run], about: dict[str, str], slopes: dict[str, float]
         "",
         f"{N_ITEMS:,} items, {N_ANNOTATORS:,} annotators, a truth for each pair (JAM with free scores), Parquet in",
         "random order. *Seconds* is the time from opening the files to a ranking with intervals; *encode* is the",
-        "time to store the votes in the scratch folder, *fit* the rest without the intervals. τ is Kendall's τ with",
-        "the true scores; the error of flips is their mean distance from the true flips.",
+        "time to store the votes in the scratch folder, *fit* the rest without the intervals; *processor* is the",
+        "time of all threads, which other work on the machine hardly changes. τ is Kendall's τ with the true scores;",
+        "the error of flips is their mean distance from the true flips. So that sizes can be compared, flips are fitted",
+        "jointly; by default (*auto*) scores are integrated out of the flips of all but the largest.",
         "",
         *report.table(header, rows),
         *(f"- {what} grows with the votes to the power {slope:.2f}" for what, slope in slopes.items()),
@@ -179,14 +188,19 @@ if __name__ == "__main__":
     options = report.arguments(parser)
     begun_at, runs = machine.commit(), []
     for size in QUICK_SIZES if options.quick else SIZES:
-        runs.append(measure(size, MEMORY, options.scratch))
-        report.say(f"{runs[-1]}\n")
-    large = [run for run in runs if run.votes >= LARGE] or runs
+        for flips in ("joint", "auto") if size <= LARGE else ("joint",):
+            runs.append(measure(size, flips, MEMORY, options.scratch))
+            report.say(f"{runs[-1]}\n")
+    joint = [run for run in runs if run.flips == "joint"]
+    large = [run for run in joint if run.votes >= LARGE] or joint
     votes = [float(run.votes) for run in large]
-    slopes = {
-        "The whole time": exponent(votes, [run.seconds for run in large]),
-        "The time of a pass": exponent(votes, [run.fit_seconds / run.passes for run in large]),
+    times = {
+        "The whole time": [run.seconds for run in large],
+        "The time of a pass": [run.fit_seconds / run.passes for run in large],
+        "The whole processor time": [run.processor_seconds for run in large],
+        "The processor time of a pass": [run.fit_processor_seconds / run.passes for run in large],
     }
+    slopes = {what: exponent(votes, taken) for what, taken in times.items()}
     about = {
         "seed": str(SEED),
         "exponents": f"from {min(votes):,.0f} votes up",
