@@ -103,7 +103,8 @@ print(json.dumps({
     "seconds": done - begin, "encode_seconds": stored - begin, "fit_seconds": fitted - stored,
     "processor_seconds": time.process_time() - processor,
     "fit_processor_seconds": processor_fitted - processor_stored,
-    "passes": model.result_.convergence.n_passes, "iterations": model.n_iter_, "converged": model.converged_, "peak_rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    "passes": model.result_.convergence.n_passes, "iterations": model.n_iter_, "converged": model.converged_,
+    "peak_rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
 }))
 """
 
@@ -114,7 +115,7 @@ def measure(n_votes: int, flips: str, memory: str, keep_in: Path) -> Run:
         source, scratch, answer = (Path(folder) / name for name in ("votes", "scratch", "answer.npz"))
         source.mkdir()
         scratch.mkdir()
-        scores, flips = make_votes(source, n_votes)
+        scores, true_flips = make_votes(source, n_votes)
         parquet = used(source)
         largest = [0]
         ended = threading.Event()
@@ -133,7 +134,7 @@ def measure(n_votes: int, flips: str, memory: str, keep_in: Path) -> Run:
             watcher.join()
         found = np.load(answer)
         tau = kendalltau(found["scores"], scores[found["items"]]).statistic
-        flip_error = float(np.abs(found["flips"] - flips[found["annotators"]]).mean())
+        flip_error = float(np.abs(found["flips"] - true_flips[found["annotators"]]).mean())
         return Run(
             **json.loads(told), parquet_bytes=parquet, scratch_bytes=largest[0], tau=float(tau), flip_error=flip_error
         )
@@ -172,8 +173,8 @@ def as_markdown(runs: list[Run], about: dict[str, str], slopes: dict[str, float]
         "random order. *Seconds* is the time from opening the files to a ranking with intervals; *encode* is the",
         "time to store the votes in the scratch folder, *fit* the rest without the intervals; *processor* is the",
         "time of all threads, which other work on the machine hardly changes. τ is Kendall's τ with the true scores;",
-        "the error of flips is their mean distance from the true flips. So that sizes can be compared, flips are fitted",
-        "jointly; by default (*auto*) scores are integrated out of the flips of all but the largest.",
+        "the error of flips is their mean distance from the true flips. So that sizes can be compared, flips are",
+        "fitted jointly; by default (*auto*) scores are integrated out of the flips of all but the largest.",
         "",
         *report.table(header, rows),
         *(f"- {what} grows with the votes to the power {slope:.2f}" for what, slope in slopes.items()),
