@@ -876,6 +876,19 @@ def test_patterns_equal_their_twins(rows):
 
 
 @needs_compiled
+@given(problems())
+def test_sums_of_patterns_equal_their_twins(problem):
+    wins, votes = np.random.default_rng(0).integers(0, 9, (2, len(problem["if_first"]))).astype(np.float64)
+    found = []
+    for module in (kernels, twin):
+        sums = {side: np.full(2 * len(problem["scores"]), np.nan) for side in ("first", "second")}
+        ends = problem["first"], problem["second"], problem["pattern"]
+        module.sum_patterns(*ends, wins, votes, *sums.values(), problem["threads"])
+        found.append(sums)
+    assert_close(*found)
+
+
+@needs_compiled
 def test_patterns_by_the_thousand_are_told_apart():
     rng = np.random.default_rng(0)
     start = np.concatenate([[0], np.cumsum(rng.integers(1, 5, 20_000))])

@@ -55,6 +55,7 @@ from jamrank.kernels.twin.patterns import (
     number_verdicts,
     patterns,
     spell_out,
+    sum_patterns,
 )
 from jamrank.kernels.twin.steps import lbfgs_direction, solve_laplacian
 
@@ -116,6 +117,7 @@ __all__ = [
     "sum_by_kind",
     "sum_by_link",
     "sum_of_rows",
+    "sum_patterns",
     "take_ids",
     "take_pairs",
     "thin",
