@@ -20,7 +20,7 @@ REST = "the rest"
 READING, ENCODING, ROWS, IMPORTS, OUTPUT = "reading", "encoding", "rows", "imports", "report and files"
 E_STEP, M_STEP, CURVATURE = "E-step passes", "M-step passes", "curvature products"
 # What the kernels are for, by how their names begin; one that is not here is shown by its own name.
-KERNELS = {"expectation": E_STEP, "maximisation": M_STEP, "laplacian": CURVATURE, "assign": "clustering"}
+KERNELS = {"expectation": E_STEP, "maximisation": M_STEP, "laplacian": CURVATURE, "lloyd": "clustering"}
 # Stages by module and function, or class and how its methods' names begin. What is no longer there is left out.
 FUNCTIONS = {
     ("jamrank.io", "read_comparisons"): READING,

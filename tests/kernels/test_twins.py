@@ -150,16 +150,10 @@ def solve_laplacian(module, p, diagonal: float, held: bool) -> dict[str, np.ndar
     return {"solution": solution}
 
 
-def assign(module, p, matrix: np.ndarray, centroids: np.ndarray) -> dict[str, np.ndarray]:
-    projections = matrix @ centroids.T
-    out = {
-        "cluster": np.full(len(p["first"]), -1, dtype=np.int32),
-        "counts": np.empty(projections.size),
-        "sizes": np.empty(len(centroids)),
-    }
-    norms = (centroids**2).sum(axis=1)
-    value = module.assign(p["first"], p["second"], projections.ravel(), norms, *out.values(), p["threads"])
-    return {**out, "value": np.array(value)}
+def lloyd(module, p, matrix: np.ndarray, centroids: np.ndarray, rounds: int = 3) -> dict[str, np.ndarray]:
+    out = {"centroids": centroids.ravel().copy(), "cluster": np.full(len(p["first"]), -1, dtype=np.int32)}
+    module.lloyd(p["first"], p["second"], matrix.ravel(), *out.values(), matrix.shape[1], rounds, 0.0, p["threads"])
+    return out
 
 
 def patterns(module, start, annotator, result, weight) -> dict[str, np.ndarray]:
@@ -800,15 +794,70 @@ def test_conjugate_gradients_equal_their_twin(problem, diagonal, held):
 
 @needs_compiled
 @settings(deadline=None)
-@given(problems(), st.integers(1, 7), st.booleans())
-def test_assign_equals_its_twin(problem, n_clusters, whole):
+@given(problems(), st.integers(1, 7), st.booleans(), st.integers(0, 4))
+def test_lloyd_equals_its_twin(problem, n_clusters, whole, rounds):
     rng = np.random.default_rng(len(problem["first"]))
     matrix, centroids = rng.standard_normal((len(problem["scores"]), 3)), rng.standard_normal((n_clusters, 3))
     if whole:
-        matrix, centroids = matrix.round(), centroids.round()
-    ours, plain = assign(kernels, problem, matrix, centroids), assign(twin, problem, matrix, centroids)
+        # Means of whole numbers are not whole: pairs halfway between two would be told apart by rounding.
+        matrix, centroids, rounds = matrix.round(), centroids.round(), min(rounds, 1)
+    ours, plain = (lloyd(module, problem, matrix, centroids, rounds) for module in (kernels, twin))
     np.testing.assert_array_equal(ours["cluster"], plain["cluster"])
-    assert_close(ours, plain)
+    assert_close(ours, plain, 1e-11)  # rounded to twelve digits
+
+
+@needs_compiled
+@pytest.mark.parametrize("name", ["baseline", "v3", "v4"])
+def test_clusters_are_the_same_with_every_instruction_set(name, large):
+    rng = np.random.default_rng(1)
+    matrix, centroids = rng.standard_normal((len(large["scores"]), 5)), rng.standard_normal((20, 5))
+    if not kernels.select(name):
+        pytest.skip(f"this processor lacks {name}")
+    try:
+        ours = lloyd(kernels, large, matrix, centroids)
+    finally:
+        kernels.select("auto")
+    assert_close(ours, lloyd(twin, large, matrix, centroids), 1e-11)
+
+
+@needs_compiled
+@given(st.integers(0, 10_000), st.integers(1, 40), st.integers(1, 12), st.booleans())
+def test_seeds_equal_their_twins(seed, n, most, whole):
+    sample = np.random.default_rng(seed).standard_normal((n, 2)) * 2
+    sample = sample.round() if whole else sample
+    chosen = [np.full(most, -1, np.int32) for _ in range(2)]
+    ours, plain = (module.seeds(sample.ravel(), 2, own) for module, own in zip((kernels, twin), chosen, strict=True))
+    assert ours == plain
+    np.testing.assert_array_equal(*chosen)
+
+
+@needs_compiled
+@given(problems(), st.floats(0, 1))
+def test_thinning_equals_its_twin(problem, share):
+    of_item = np.random.default_rng(0).integers(0, 2**32, len(problem["scores"])).astype(np.uint64)
+    kept = [np.empty(len(problem["first"]), np.bool_) for _ in range(2)]
+    for module, own in zip((kernels, twin), kept, strict=True):
+        module.thin(problem["first"], problem["second"], of_item, int(share * 2**32), own, problem["threads"])
+    np.testing.assert_array_equal(*kept)
+
+
+def losses_by_cell(module, seed: int, n: int, n_clusters: int, threads: int) -> dict[str, np.ndarray]:
+    rng, n_pairs = np.random.default_rng(seed), max(n // 3, 1)
+    pair, who = rng.integers(0, n_pairs, n), rng.integers(0, 4, n).astype(np.int32)
+    cluster = rng.integers(0, n_clusters, n_pairs).astype(np.int32)
+    weight, wrong, right = rng.choice([1.0, 2.0, 0.5], n), rng.random(n), rng.choice([0.0, 0.3, 1.0], n)
+    out = {"cell": np.full(n, -1, np.int32), "errors": np.empty(4 * n_clusters), "votes": np.empty(4 * n_clusters)}
+    module.cell_errors(pair, who, weight, wrong, cluster, n_clusters, *out.values())
+    cells, loss = (out["errors"] + 0.1, out["votes"] + 2.0), np.empty(n)
+    module.cell_losses(out["cell"], weight, wrong, right, *cells, loss, threads)
+    return out | {"loss": loss}
+
+
+@needs_compiled
+@given(st.integers(0, 10_000), st.integers(0, 700), st.integers(1, 9))
+def test_losses_by_cell_equal_their_twins(seed, n, n_clusters):
+    found = [losses_by_cell(module, seed, n, n_clusters, threads=2) for module in (kernels, twin)]
+    assert_close(*found)
 
 
 VOTE = st.tuples(st.integers(0, 2), st.integers(0, 2), st.sampled_from([1.0, 2.0, 0.5]))
@@ -824,6 +873,19 @@ def test_patterns_equal_their_twins(rows):
     ours = patterns(kernels, start, annotator, result, weight)
     assert_close(ours, patterns(twin, start, annotator, result, weight))
     assert len(ours["example"]) == len({tuple(vote for vote in row if vote[1] != 2) for row in rows})
+
+
+@needs_compiled
+@given(problems())
+def test_sums_of_patterns_equal_their_twins(problem):
+    wins, votes = np.random.default_rng(0).integers(0, 9, (2, len(problem["if_first"]))).astype(np.float64)
+    found = []
+    for module in (kernels, twin):
+        sums = {side: np.full(2 * len(problem["scores"]), np.nan) for side in ("first", "second")}
+        ends = problem["first"], problem["second"], problem["pattern"]
+        module.sum_patterns(*ends, wins, votes, *sums.values(), problem["threads"])
+        found.append(sums)
+    assert_close(*found)
 
 
 @needs_compiled
@@ -960,7 +1022,7 @@ def every_pass(problem) -> dict[str, np.ndarray]:
         "logistic": maximisation(kernels, problem, 0),
         "hinge": maximisation(kernels, problem, 1),
         "laplacian": laplacian(kernels, problem, problem["scores"]),
-        "assign": assign(kernels, problem, matrix, centroids),
+        "lloyd": lloyd(kernels, problem, matrix, centroids),
     }
     return {f"{run} {name}": array for run, outs in runs.items() for name, array in outs.items()}
 

@@ -77,3 +77,25 @@ def test_standard_errors_are_the_spread_over_repetitions(model):
 def test_copeland_has_no_standard_errors():
     ranking = jr.Copeland().fit(votes_of(random_wins(1, 5))).ranking_
     assert ranking["score_se"].null_count() == ranking["rank_low"].null_count() == 5
+
+
+@pytest.mark.parametrize(("missing", "ties"), [(0.0, 0.0), (0.2, 0.0), (0.5, 0.0), (0.2, 0.2)])
+def test_majority_of_a_jury_is_that_of_the_same_votes_one_by_one(missing, ties):
+    rng = np.random.default_rng(3)
+    first, second = np.triu_indices(12, 1)
+    said = np.where(rng.random((len(first), 4)) < ties, 0.5, rng.integers(0, 2, (len(first), 4)))
+    said[rng.random(said.shape) < missing] = np.nan
+    jury = jr.Comparisons.from_matrix(first, second, said)
+    listed = jr.Comparisons.from_frame(jury.to_frame())
+    ours, plain = jr.MajorityVote().fit(jury), jr.MajorityVote().fit(listed)
+    for name in ("scores_", "flip_"):
+        np.testing.assert_allclose(getattr(ours, name), getattr(plain, name), atol=1e-12, err_msg=name)
+    np.testing.assert_allclose(ours.posterior_[jury.pair_weight > 0], plain.posterior_, atol=1e-12)
+
+
+def test_majority_of_a_jury_is_saved_without_having_been_asked_for(tmp_path):
+    first, second = np.triu_indices(9, 1)
+    said = np.random.default_rng(0).integers(0, 2, (len(first), 5))
+    model = jr.MajorityVote().fit(jr.Comparisons.from_matrix(first, second, said))
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(jr.load(tmp_path / "model").posterior_, said.mean(axis=1))

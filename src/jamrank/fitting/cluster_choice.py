@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import logit
 
 from jamrank.data.color_refinement import decided
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST
+from jamrank.kernels import default_threads, kernels
 from jamrank.noise.clustered import choose_strength
 from jamrank.typing import FloatArray, Int32Array
 
@@ -35,28 +36,29 @@ class HeldOutVotes:
         self, votes: Comparisons, posterior: FloatArray, flip: FloatArray, weak: tuple[float, float]
     ) -> None:
         counts = decided(votes)
-        self._pair, self._who = votes.vote_pair[counts], votes.vote_annotator[counts]
-        self._for_first, self._weight = votes.vote_result[counts] == FIRST, votes.vote_weight[counts]
+        kept = slice(None) if counts.all() else np.flatnonzero(counts)
+        self._pair, self._who = votes.vote_pair[kept], votes.vote_annotator[kept]
+        self._weight, for_first = votes.vote_weight[kept], votes.vote_result[kept] == FIRST
         self._flip, self._weak = np.clip(flip, _SURE, 1 - _SURE), weak
-        known = np.clip(posterior[self._pair], _SURE, 1 - _SURE)
-        self._wrong = np.where(self._for_first, 1 - known, known)
-        evidence = np.where(self._for_first, -1.0, 1.0) * logit(self._flip)[self._who]
-        self._truth = expit(logit(known) - self._weight * evidence)
+        known = np.clip(posterior, _SURE, 1 - _SURE)
+        odds = (known / (1 - known))[self._pair]
+        odds = np.where(for_first, odds, 1 / odds)  # that the vote is right
+        self._wrong = 1 / (1 + odds)
+        own_evidence = np.exp(-self._weight * logit(self._flip)[self._who])
+        self._right = 1 / (1 + own_evidence / odds)
 
     def losses(self, cluster: Int32Array, n_clusters: int) -> FloatArray:
         """Return the loss of each vote, in nats, with the cluster of each pair."""
-        cell = self._who.astype(np.int64) * n_clusters + cluster[self._pair]
-        size = len(self._flip) * n_clusters
-        errors = np.bincount(cell, self._weight * self._wrong, size).astype(np.float64)
-        votes = np.bincount(cell, self._weight, size).astype(np.float64)
-        strength = choose_strength(errors.reshape(-1, n_clusters), votes.reshape(-1, n_clusters), self._flip)
+        errors, votes = np.empty((2, len(self._flip), n_clusters))
+        cell, losses = np.empty(len(self._pair), np.int32), np.empty(len(self._pair))
+        known, cells = (self._weight, self._wrong), (errors.ravel(), votes.ravel())
+        kernels.cell_errors(self._pair, self._who, *known, cluster, n_clusters, cell, *cells)
+        strength = choose_strength(errors, votes, self._flip)
         wrong, right = self._weak
-        others = errors[cell] - self._weight * self._wrong
-        pseudo = wrong + strength * self._flip[self._who]
-        rate = (pseudo + others) / (wrong + right + strength + votes[cell] - self._weight)
-        first = self._truth * (1 - rate) + (1 - self._truth) * rate
-        chance = np.clip(np.where(self._for_first, first, 1 - first), _SURE, 1.0)
-        return np.asarray(-np.log(chance))
+        errors += wrong + strength * self._flip[:, None]
+        votes += wrong + right + strength
+        kernels.cell_losses(cell, *known, self._right, *cells, losses, default_threads())
+        return losses
 
     def clearly_better(self, losses: FloatArray, than: FloatArray) -> bool:
         """Return whether the mean loss is lower by more than two standard errors, and not by next to nothing."""
@@ -68,7 +70,7 @@ class HeldOutVotes:
 
     def mean(self, losses: FloatArray) -> float:
         """Return the mean loss of a vote."""
-        return round(float((self._weight * losses).sum() / self._weight.sum()), _DIGITS)
+        return round(float(np.einsum("v,v->", self._weight, losses) / self._weight.sum()), _DIGITS)
 
 
 def choose_number(most: int, clusters: Callable[[int], tuple[Int32Array, int]], held_out: HeldOutVotes) -> int:
@@ -77,11 +79,14 @@ def choose_number(most: int, clusters: Callable[[int], tuple[Int32Array, int]], 
     most: Largest number.
     clusters: Returns the cluster of each pair for a number, and how many there are.
     """
-    tried: dict[int, FloatArray] = {}
+    tried, means = dict[int, tuple[Int32Array, int]](), dict[int, float]()
     for number in (*(n for n in NUMBERS if n < most), most):
         cluster, found = clusters(number)
         if found < number:  # no more different pairs
             break
-        tried[number] = held_out.losses(cluster, found)
-    best = min(tried, key=lambda number: held_out.mean(tried[number]))
-    return next(n for n in tried if n == best or not held_out.clearly_better(tried[best], tried[n]))
+        tried[number] = cluster, found
+        means[number] = held_out.mean(held_out.losses(cluster, found))
+    best = min(means, key=means.__getitem__)
+    # The losses of all numbers would be many times the memory of the votes: those of few are needed again.
+    least = held_out.losses(*tried[best])
+    return next(n for n in tried if n == best or not held_out.clearly_better(least, held_out.losses(*tried[n])))

@@ -16,14 +16,21 @@ from jamrank.fitting.latent_fit import LatentFit
 from jamrank.fitting.solution import NoiseState, ScorerState, Solution
 from jamrank.noise import Flip, Noise
 from jamrank.noise.clustered import choose_strength
-from jamrank.noise.kmeans import PairClusters, choose_clusters, cluster_pairs, nearest_centroid, thinned
+from jamrank.noise.kmeans import (
+    PairClusters,
+    SampledPairs,
+    choose_clusters,
+    cluster_pairs,
+    nearest_centroid,
+    refined,
+)
 from jamrank.rows import Rows
 from jamrank.typing import FloatArray, Int32Array
 
 _STRENGTH_ROUNDS = 3
 # The number of clusters is chosen by clusters of about so many pairs after so many rounds of k-means, and by the
 # losses of about so many votes: enough to tell apart what differs by the least gain that counts.
-_MOST_PAIRS, _ROUNDS, _MOST_VOTES = 1 << 13, 10, 1 << 17
+_MOST_PAIRS, _ROUNDS, _MOST_VOTES = 1 << 13, 5, 1 << 17
 
 
 class ClusteredFitter(LatentFitter):
@@ -44,7 +51,7 @@ class ClusteredFitter(LatentFitter):
         fit = self.best_run(problem)
         self.matrix = matrix
         self.centroids = self._find_centroids(memory.rows, matrix, problem, fit)
-        self.cluster = nearest_centroid(votes.pair_first, votes.pair_second, matrix, self.centroids, n_jobs)
+        self.cluster = self._nearest(votes, self.centroids)
         self.strength = 0.0
         self.overall = Solution.of(self.source, state, self.noise_state, problem, fit.point)
         noise_state = self.noise_state
@@ -60,35 +67,40 @@ class ClusteredFitter(LatentFitter):
 
     def _find_centroids(self, rows: Rows, matrix: FloatArray, problem: Problem, fit: Fit) -> FloatArray:
         """Cluster the distinct pairs of items that were voted on."""
-        first, second = rows.first[rows.edges], rows.second[rows.edges]
-        n_jobs = self.settings.n_jobs
-        if self.n_clusters == "auto":
-            pairs = PairClusters(first, second, matrix, self.max_clusters, n_jobs, _MOST_PAIRS)
-            number = self._best_number(rows, pairs, matrix, problem, fit)
-            if len(first) > _MOST_PAIRS:
-                return cluster_pairs(first, second, matrix, number, n_jobs).centroids
-            return pairs.of(number).centroids
-        if self.n_clusters != "gap":
-            return cluster_pairs(first, second, matrix, int(self.n_clusters), n_jobs).centroids
-        return choose_clusters(first, second, matrix, self.centroid_gap, self.max_clusters, n_jobs).centroids
+        n_jobs, most = self.settings.n_jobs, self.max_clusters
+        if self.n_clusters == "gap":
+            return choose_clusters(*rows.pairs, matrix, self.centroid_gap, most, n_jobs).centroids
+        if self.n_clusters != "auto":
+            return cluster_pairs(*rows.pairs, matrix, int(self.n_clusters), n_jobs).centroids
+        sampled = SampledPairs(matrix, n_jobs)
+        pairs = PairClusters(*sampled.some(*rows.pairs, _MOST_PAIRS), matrix, most, n_jobs)
+        clusters = pairs.of(self._best_number(rows, pairs, sampled, problem, fit))
+        if len(rows.pairs[0]) > _MOST_PAIRS:
+            clusters = refined(sampled.some(*rows.pairs), matrix, clusters, n_jobs)
+        return clusters.centroids
 
-    def _best_number(self, rows: Rows, pairs: PairClusters, matrix: FloatArray, problem: Problem, fit: Fit) -> int:
+    def _best_number(self, rows: Rows, pairs: PairClusters, sampled: SampledPairs, problem: Problem, fit: Fit) -> int:
         """Return the number of clusters with which held-out votes are predicted best; many votes are sampled."""
-        votes, n_jobs = cast(Comparisons, self.votes), self.settings.n_jobs
-        posterior = np.full(votes.n_pairs, 0.5)
-        posterior[rows.pair] = problem.posterior(fit.point)
+        votes, posterior = cast(Comparisons, self.votes), problem.posterior(fit.point)
+        if not isinstance(rows.pair, slice):
+            of_row, posterior = posterior, np.full(votes.n_pairs, 0.5)
+            posterior[rows.pair] = of_row
         weak = self.prior.flip_votes if self.prior else (0.5, 0.5)
         share = _MOST_VOTES / max(votes.n_folded, 1)
         if share < 1:
-            kept = thinned(votes.pair_first, votes.pair_second, matrix, share)
+            kept = sampled.chosen(votes.pair_first, votes.pair_second, share)
             votes, posterior = votes.only_pairs(kept), posterior[kept]
         held_out = HeldOutVotes(votes, posterior, fit.point.rates[: votes.n_annotators], weak)
 
         def clusters(number: int) -> tuple[Int32Array, int]:
             centroids = pairs.of(number, _ROUNDS).centroids
-            return nearest_centroid(votes.pair_first, votes.pair_second, matrix, centroids, n_jobs), len(centroids)
+            return self._nearest(votes, centroids), len(centroids)
 
         return choose_number(self.max_clusters, clusters, held_out)
+
+    def _nearest(self, votes: Comparisons, centroids: FloatArray) -> Int32Array:
+        """Return the cluster of each pair."""
+        return nearest_centroid(votes.pair_first, votes.pair_second, self.matrix, centroids, self.settings.n_jobs)
 
     def _fit_clusters(
         self, engine: MemoryEngine, state: ScorerState, jam: Fit, posterior: FloatArray

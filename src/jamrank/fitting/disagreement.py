@@ -10,7 +10,7 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import DenseVotes
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.kernels import default_threads, kernels
-from jamrank.rows import Rows
+from jamrank.rows import Patterns, Rows, shares
 from jamrank.typing import FloatArray
 
 
@@ -36,4 +36,10 @@ def disagreement(votes: Votes, opinion_on: Callable[[Comparisons], FloatArray]) 
             )
         wrong += own
         total += cast
-    return np.asarray(np.divide(wrong, total, out=np.full(len(total), 0.5), where=total > 0))
+    return shares(wrong, total)
+
+
+def disagreement_by_pattern(rows: Rows, patterns: Patterns, lean: FloatArray) -> FloatArray:
+    """Return the same share, for an opinion that the votes on a pair decide: 1, -1 or 0 for each pattern of votes."""
+    against, cast = patterns.over_patterns(lean * rows.pattern_weight), rows.vote_counts.sum(axis=1)
+    return shares((cast + against[:, 0] - against[:, 1]) / 2, cast)

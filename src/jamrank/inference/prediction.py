@@ -19,7 +19,7 @@ from jamrank.inference.vote_query import VoteQuery, probit_adjusted_sigmoid
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.kernels import default_threads, kernels
 from jamrank.linalg.marginals import is_dense, score_variances
-from jamrank.rows import EasedPatterns, Rows
+from jamrank.rows import EasedPatterns, Rows, vote_shares
 from jamrank.rows.eased import WEIGHTS
 from jamrank.scorers import SCORERS
 from jamrank.typing import FloatArray
@@ -35,6 +35,8 @@ class LinkPredictor:
     """
 
     saved = ("posterior", "link", "score_variances", "vote_tables")
+    # Computed where a model is saved: a file without votes could not tell.
+    saved_always: tuple[str, ...] = ()
 
     def __init__(self, votes: VoteSummary, scores: Scores, posterior: FloatArray | None = None) -> None:
         self.votes, self.scores = votes, scores
@@ -177,6 +179,15 @@ class SlopePredictor(LinkPredictor):
 
 class SharePredictor(SlopePredictor):
     """Votes are predicted by the share of votes on their pair: majority vote."""
+
+    saved_always = ("posterior",)
+
+    @cached_property
+    def posterior(self) -> FloatArray:
+        """The share of the votes on each pair for its first item."""
+        votes = self.votes.require()
+        assert isinstance(votes, Comparisons)
+        return vote_shares(votes)
 
     def truth(self, left: Any, right: Any, features: Any = None) -> FloatArray:
         """Return the share of votes for left on each pair, over all questions; 1/2 without votes."""

@@ -26,6 +26,7 @@ inline void require(bool holds, const char* what) {
 
 // One function for each topic adds its kernels to the module.
 void bind_checks(nb::module_& m);    // bounds, order and equality of long arrays
+void bind_clusters(nb::module_& m);  // clusters of pairs, losses by cluster
 void bind_effects(nb::module_& m);   // normal effects of a stack of normal likelihoods
 void bind_encoding(nb::module_& m);  // ids to codes, sorting of keys
 void bind_fields(nb::module_& m);    // fields of a text file to codes

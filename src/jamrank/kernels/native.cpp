@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "blocks.hpp"
+#include "clusters.hpp"
 #include "direct.hpp"
 #include "effects.hpp"
 #include "item_rows.hpp"
@@ -35,6 +36,7 @@ struct InstructionSet {
     const EffectPasses* effects;
     const LapsePasses* lapses;
     const LinearPasses* linear;
+    const ClusterPasses* clusters;
 };
 
 // What was compiled for an instruction set; nulls where the set is unknown or this processor lacks it.
@@ -48,16 +50,16 @@ InstructionSet compiled_for(const std::string& name) {
         if (v4)
             return {&jamrank::v4::passes, &jamrank::v4::vote_passes, &jamrank::v4::direct_passes,
                     &jamrank::v4::marginal_passes, &jamrank::v4::effect_passes, &jamrank::v4::lapse_passes,
-                    &jamrank::v4::linear_passes};
+                    &jamrank::v4::linear_passes, &jamrank::v4::cluster_passes};
     if (name == "v3" || name == "auto")
         if (v3)
             return {&jamrank::v3::passes, &jamrank::v3::vote_passes, &jamrank::v3::direct_passes,
                     &jamrank::v3::marginal_passes, &jamrank::v3::effect_passes, &jamrank::v3::lapse_passes,
-                    &jamrank::v3::linear_passes};
+                    &jamrank::v3::linear_passes, &jamrank::v3::cluster_passes};
 #endif
     if (name == "baseline" || name == "auto")
         return {&baseline::passes, &baseline::vote_passes, &baseline::direct_passes, &baseline::marginal_passes,
-                &baseline::effect_passes, &baseline::lapse_passes, &baseline::linear_passes};
+                &baseline::effect_passes, &baseline::lapse_passes, &baseline::linear_passes, &baseline::cluster_passes};
     return {};
 }
 
@@ -75,6 +77,7 @@ bool select(const char* name) {
     active_effects = wanted.effects;
     active_lapses = wanted.lapses;
     active_linear = wanted.linear;
+    active_clusters = wanted.clusters;
     return true;
 }
 
@@ -558,33 +561,6 @@ void solve_laplacian(const Array<const int64_t>& start, const Seconds& second, c
     conjugate_gradients(times, precondition, target.data(), tolerance, max_iter, solution.data(), n);
 }
 
-double assign(const Ints& first, const Ints& second, const Doubles& projections, const Doubles& norms,
-              OutInts cluster, OutDoubles counts, OutDoubles sizes, int threads) {
-    const size_t n = first.size(), clusters = norms.size();
-    require(second.size() == n && cluster.size() == n, "one entry a row");
-    require(clusters > 0 && sizes.size() == clusters, "one entry a cluster");
-    require(counts.size() == projections.size(), "one entry an item and cluster");
-    const Pairs rows{first.data(), second.data(), projections.size() / clusters};
-    std::vector<double> by_cluster(projections.size());
-    for (size_t k = 0; k < by_cluster.size(); ++k)
-        by_cluster[k % clusters * rows.items + k / clusters] = projections.data()[k];
-    const size_t size = counts.size() + clusters + 1;
-    const size_t blocks = block_count(n, size);
-    nb::gil_scoped_release release;
-    Accumulators sums(blocks, size);
-    for_blocks(blocks, threads, [&](size_t block) {
-        double* own = sums.clear(block);
-        const Span span = span_of(block, blocks, n);
-        active->assign(rows, by_cluster.data(), norms.data(), static_cast<int>(clusters), span.begin,
-                       span.end, cluster.data(), own, own + counts.size(), own[size - 1]);
-    });
-    sums.collect(0, counts.size(), counts.data());
-    sums.collect(counts.size(), clusters, sizes.data());
-    double value;
-    sums.collect(size - 1, 1, &value);
-    return value;
-}
-
 }  // namespace
 
 NB_MODULE(_native, m) {
@@ -604,9 +580,9 @@ NB_MODULE(_native, m) {
     m.def("maximisation", &maximisation);
     m.def("laplacian", &laplacian);
     m.def("solve_laplacian", &solve_laplacian);
-    m.def("assign", &assign);
     select("auto");
     bind_checks(m);
+    bind_clusters(m);
     bind_effects(m);
     bind_encoding(m);
     bind_packing(m);

@@ -370,48 +370,9 @@ void laplacian(const Rows& rows, const float* curvature, const double* vector, s
     }
 }
 
-// Chunk by chunk and cluster by cluster: a plain loop over pairs, which the compiler turns into vector instructions.
-void assign(const Pairs& rows, const double* projections, const double* norms, int clusters, size_t begin,
-            size_t end, int32_t* cluster, double* counts, double* sizes, double& value) {
-    double nearest[kChunk], side[kChunk];
-    int32_t best[kChunk];
-    for (size_t at = begin; at < end; at += kChunk) {
-        const size_t count = std::min(kChunk, end - at);
-        const int32_t *first = rows.first + at, *second = rows.second + at;
-        for (int d = 0; d < clusters; ++d) {
-            const double* along = projections + d * rows.items;
-            const double norm = norms[d];
-            if (d == 0)
-                for (size_t k = 0; k < count; ++k) {
-                    side[k] = along[first[k]] - along[second[k]];
-                    nearest[k] = norm - 2.0 * std::fabs(side[k]);
-                    best[k] = 0;
-                }
-            else
-                for (size_t k = 0; k < count; ++k) {
-                    const double gap = along[first[k]] - along[second[k]];
-                    const double distance = norm - 2.0 * std::fabs(gap);
-                    const bool nearer = distance < nearest[k];
-                    nearest[k] = nearer ? distance : nearest[k];
-                    side[k] = nearer ? gap : side[k];
-                    best[k] = nearer ? d : best[k];
-                }
-        }
-        for (size_t k = 0; k < count; ++k) {
-            // A difference square to its centroid has no side: it moves the centroid nowhere.
-            const double sign = side[k] > 0 ? 1.0 : side[k] < 0 ? -1.0 : 0.0;
-            cluster[at + k] = best[k];
-            counts[static_cast<size_t>(first[k]) * clusters + best[k]] += sign;
-            counts[static_cast<size_t>(second[k]) * clusters + best[k]] -= sign;
-            sizes[best[k]] += 1.0;
-            value += nearest[k];
-        }
-    }
-}
-
 }  // namespace
 
-extern const Passes passes = {expectation, posterior, expectation_lists, maximisation, laplacian, assign};
+extern const Passes passes = {expectation, posterior, expectation_lists, maximisation, laplacian};
 
 }  // namespace JAMRANK_ISA
 }  // namespace jamrank

@@ -22,13 +22,6 @@ struct Rows {
     const double* weight;
 };
 
-// Two items a row, for rows in any order.
-struct Pairs {
-    const int32_t* first;
-    const int32_t* second;
-    size_t items;
-};
-
 // The scores of the items, with exp(score) and exp(-score) where none is so large that these could not be multiplied.
 struct Scores {
     const double* score;
@@ -91,10 +84,6 @@ struct Passes {
     // Curvature matrix (a graph Laplacian) times a vector over items.
     void (*laplacian)(const Rows&, const float* curvature, const double* vector, size_t begin, size_t end,
                       double* product);
-    // Nearest centroid, up to sign, of each difference x_i - x_j, given projections[cluster, item]; counts[item, cluster] gets
-    // the signs.
-    void (*assign)(const Pairs&, const double* projections, const double* norms, int clusters, size_t begin,
-                   size_t end, int32_t* cluster, double* counts, double* sizes, double& value);
 };
 
 namespace baseline { extern const Passes passes; }

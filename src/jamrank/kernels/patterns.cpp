@@ -406,11 +406,50 @@ void mark_sides(const Ints& first, const Ints& second, Array<const Code> codes, 
         for (size_t item = 0; item < items; ++item) seen.data()[item] |= own[item];
 }
 
+// By item, of the pairs where it is the first and of those where it is the second: wins of the first item, and votes.
+template <typename Code>
+void sum_patterns(const Ints& first, const Ints& second, const Array<const Code>& pattern, const Doubles& wins,
+                  const Doubles& votes, OutDoubles as_first, OutDoubles as_second, int threads) {
+    const size_t n = pattern.size(), sums = as_first.size(), patterns = wins.size();
+    const size_t blocks = block_count(n, 2 * sums);
+    require(first.size() == n && second.size() == n && votes.size() == patterns, "one entry a row, or a pattern");
+    require(as_second.size() == sums && sums % 2 == 0, "two sums an item");
+    std::vector<double> table(2 * patterns);
+    for (size_t p = 0; p < patterns; ++p) {
+        table[2 * p] = wins.data()[p];
+        table[2 * p + 1] = votes.data()[p];
+    }
+    nb::gil_scoped_release release;
+    std::vector<double> parts(blocks * 2 * sums, 0.0);
+    for_blocks(blocks, threads, [&](size_t block) {
+        double *of_first = parts.data() + block * 2 * sums, *of_second = of_first + sums;
+        const Span span = span_of(block, blocks, n);
+        for (size_t row = span.begin; row < span.end; ++row) {
+            const double* known = table.data() + 2 * static_cast<size_t>(pattern.data()[row]);
+            double* one = of_first + 2 * static_cast<size_t>(first.data()[row]);
+            double* other = of_second + 2 * static_cast<size_t>(second.data()[row]);
+            one[0] += known[0];
+            one[1] += known[1];
+            other[0] += known[0];
+            other[1] += known[1];
+        }
+    });
+    std::fill_n(as_first.data(), sums, 0.0);
+    std::fill_n(as_second.data(), sums, 0.0);
+    for (size_t block = 0; block < blocks; ++block) {
+        const double* own = parts.data() + block * 2 * sums;
+        for (size_t k = 0; k < sums; ++k) as_first.data()[k] += own[k];
+        for (size_t k = 0; k < sums; ++k) as_second.data()[k] += own[sums + k];
+    }
+}
+
 }  // namespace
 
 void bind_patterns(nb::module_& m) {
     m.def("patterns", &patterns);
     m.def("list_votes", &list_votes);
+    m.def("sum_patterns", &sum_patterns<uint8_t>);
+    m.def("sum_patterns", &sum_patterns<int32_t>);
     m.def("list_likelihoods", &list_likelihoods);
     m.def("mark_ballots", &mark_ballots);
     m.def("jury_patterns", &jury_patterns);

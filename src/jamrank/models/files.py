@@ -109,6 +109,9 @@ def model_body(model: RankingModel) -> dict[str, Any]:
 
 
 def _computed(result: RankingResult) -> dict[str, dict[str, Any]]:
+    if result.votes.in_memory is not None:
+        for name in result.predictor.saved_always:
+            getattr(result.predictor, name)
     parts = {
         part: {name: vars(owner)[name] for name in COMPUTED[part] if name in vars(owner) and name in owner.saved}
         for part, owner in (("predictor", result.predictor), ("annotators", result.annotators))

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.fitting.disagreement import disagreement
+from jamrank.fitting.disagreement import disagreement, disagreement_by_pattern
 from jamrank.fitting.fit_input import FitInput
 from jamrank.fitting.spec import Capabilities, ModelSpec
 from jamrank.inference.prediction import LinkPredictor, SharePredictor
@@ -16,8 +16,8 @@ from jamrank.inference.scores import Scores
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.kernels import default_threads, kernels
 from jamrank.models.base import RankingModel
-from jamrank.rows import pair_wins
-from jamrank.typing import BoolArray, FloatArray, Int32Array
+from jamrank.rows import pair_wins, rows_by_pattern, shares
+from jamrank.typing import BoolArray, FloatArray
 
 
 class MajorityVote(RankingModel):
@@ -38,19 +38,15 @@ class MajorityVote(RankingModel):
     _predictor: ClassVar[type[LinkPredictor]] = SharePredictor
 
     def _fit(self, given: FitInput) -> RankingResult:
-        votes, name = given.in_memory, type(self).__name__
-        summary = VoteSummary.of(votes)
-        wins, total = pair_wins(votes), votes.pair_weight
-        share = np.divide(wins, total, out=np.full(len(total), 0.5), where=total > 0)
-        as_first, as_second = (_by_item(item, total, votes) for item in (votes.pair_first, votes.pair_second))
-        lost = _by_item(votes.pair_second, wins, votes)
-        won = _by_item(votes.pair_first, wins, votes) + np.maximum(as_second - lost, 0.0)
-        item_votes = as_first + as_second
-        values = np.divide(won, item_votes, out=np.full(len(won), 0.5), where=item_votes > 0)
-        scores = Scores(votes.items, values, name)
+        votes = given.in_memory
+        sums, flip, share = _count_by_pattern(votes) or _count_by_pair(votes)
+        won = sums[0, :, 0] + np.maximum(sums[1, :, 1] - sums[1, :, 0], 0.0)
+        item_votes = sums[:, :, 1].sum(axis=0)
+        values = shares(won, item_votes)
+        scores = Scores(votes.items, values, type(self).__name__)
         shrunk = (values * item_votes + 1) / (item_votes + 2)
         se = np.sqrt(shrunk * (1 - shrunk) / (item_votes + 2))
-        flip = disagreement(votes, lambda votes: np.sign(share - 0.5))
+        summary = VoteSummary.of(votes)
         return self._counted_result(summary, scores, flip, Convergence(), self.get_params(), se=se, posterior=share)
 
     def decide(self, random_state: Any = None) -> BoolArray:
@@ -70,7 +66,27 @@ class MajorityVote(RankingModel):
         return np.where(self.posterior_ == 0.5, coin, self.posterior_ > 0.5)
 
 
-def _by_item(item: Int32Array, of_pair: FloatArray, votes: Comparisons) -> FloatArray:
-    sums = np.empty(votes.n_items)
-    kernels.sum_by_code(item, of_pair, sums, default_threads())
-    return sums
+# By side, the first or the second of its pairs, and item: wins of the first item, and votes; flips; and the share of
+# the votes on each pair, where it was computed.
+_Counts = tuple[FloatArray, FloatArray, FloatArray | None]
+
+
+def _count_by_pair(votes: Comparisons) -> _Counts:
+    wins, total = pair_wins(votes), votes.pair_weight
+    sums, share = np.empty((2, 2, votes.n_items)), shares(wins, total)
+    for own, item in zip(sums, (votes.pair_first, votes.pair_second), strict=True):
+        kernels.sum_by_code(item, wins, own[0], default_threads())
+        kernels.sum_by_code(item, total, own[1], default_threads())
+    return sums.swapaxes(1, 2), disagreement(votes, lambda votes: np.sign(share - 0.5)), share
+
+
+def _count_by_pattern(votes: Comparisons) -> _Counts | None:
+    """Count a jury's votes without an array of numbers for each pair, which takes longer than all else."""
+    known = rows_by_pattern(votes)
+    if known is None:
+        return None
+    rows, patterns = known
+    sums, totals = np.empty((2, votes.n_items, 2)), rows.list_totals()
+    ends = votes.pair_first, votes.pair_second, patterns.of_row
+    kernels.sum_patterns(*ends, *totals, sums[0].ravel(), sums[1].ravel(), default_threads())
+    return sums, disagreement_by_pattern(rows, patterns, np.sign(shares(*totals) - 0.5)), None

@@ -9,11 +9,12 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from jamrank.kernels import default_threads, kernels
-from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
+from jamrank.typing import BoolArray, FloatArray, HashArray, Int32Array, IntArray
 
 _SAMPLE = 512
 # Centroids of more pairs are those of about so many, which changes them by less than a per cent.
@@ -43,21 +44,11 @@ class PairClusters:
     first, second: The distinct pairs.
     matrix, of shape (items, features): Standardised features.
     most: The largest number of clusters.
-    n_pairs: Of more pairs, about so many are clustered.
     """
 
     def __init__(
-        self,
-        first: Int32Array,
-        second: Int32Array,
-        matrix: FloatArray,
-        most: int,
-        threads: int | None = None,
-        n_pairs: int = _MOST_PAIRS,
+        self, first: Int32Array, second: Int32Array, matrix: FloatArray, most: int, threads: int | None = None
     ) -> None:
-        if len(first) > n_pairs:
-            kept = thinned(first, second, matrix, n_pairs / len(first))
-            first, second = first[kept], second[kept]
         self._first, self._second, self._matrix, self._threads = first, second, matrix, threads
         # The greedy seeds of fewer clusters are the first of those of more.
         self._seeds = _seeds(first, second, matrix, most)
@@ -69,7 +60,8 @@ class PairClusters:
 
     def of(self, n_clusters: int, n_rounds: int = _MOST_ROUNDS) -> Clusters:
         """Cluster the pairs by Lloyd's algorithm; into fewer clusters if there are fewer distinct differences."""
-        return _lloyd(self._first, self._second, self._matrix, self._seeds[:n_clusters], self._threads, n_rounds)
+        seeds = self._seeds[:n_clusters]
+        return _in_order(*_lloyd(self._first, self._second, self._matrix, seeds, self._threads, n_rounds))
 
 
 def cluster_pairs(
@@ -77,27 +69,57 @@ def cluster_pairs(
 ) -> Clusters:
     """Cluster the differences of the rows of ``matrix`` by Lloyd's algorithm.
 
-    first, second: The distinct pairs.
+    first, second: The distinct pairs; of very many, some are clustered.
     matrix, of shape (items, features): Standardised features.
     n_clusters: Number of clusters; fewer are returned if there are fewer distinct differences.
     """
-    return PairClusters(first, second, matrix, n_clusters, threads).of(n_clusters)
+    some = SampledPairs(matrix, threads).some(first, second)
+    return PairClusters(*some, matrix, n_clusters, threads).of(n_clusters)
 
 
-def thinned(first: Int32Array, second: Int32Array, matrix: FloatArray, share: float) -> BoolArray:
-    """Return about a share of the pairs, chosen by a hash of their features: in any order, the same."""
-    if share >= 1:
-        return np.ones(len(first), np.bool_)
-    rows = np.round(matrix, 9) + 0.0  # without negative zeros
-    of_item = np.array([zlib.crc32(row.tobytes()) for row in rows], dtype=np.uint64)
-    kept, least = np.empty(len(first), np.bool_), np.uint64(share * 2**32)
-    for begin in range(0, len(first), _BLOCK):
-        block = slice(begin, begin + _BLOCK)
-        one, other = of_item[first[block]], of_item[second[block]]
-        mixed = ((one + other) * np.uint64(0x9E3779B97F4A7C15)) ^ (one * other)
-        mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-        kept[block] = (mixed >> np.uint64(32)) < least
-    return kept
+def refined(
+    pairs: tuple[Int32Array, Int32Array], matrix: FloatArray, clusters: Clusters, threads: int | None
+) -> Clusters:
+    """Move the centroids of clusters that were found for fewer pairs."""
+    return _in_order(*_lloyd(*pairs, matrix, clusters.centroids, threads))
+
+
+class SampledPairs:
+    """Some of many pairs, chosen by a hash of the features of both items: in any order, the same.
+
+    matrix, of shape (items, features): Standardised features.
+    """
+
+    def __init__(self, matrix: FloatArray, threads: int | None = None) -> None:
+        self._matrix, self._threads = matrix, threads or default_threads()
+
+    @cached_property
+    def _hashes(self) -> HashArray:
+        """A hash of the features of each item."""
+        rows = np.round(self._matrix, 9) + 0.0  # without negative zeros
+        return np.array([zlib.crc32(row) for row in rows.view(np.uint8)], dtype=np.uint64)
+
+    def chosen(self, first: Int32Array, second: Int32Array, share: float) -> BoolArray:
+        """Return which pairs are among about a share of them."""
+        kept = np.empty(len(first), np.bool_)
+        kernels.thin(first, second, self._hashes, min(int(share * 2**32), 2**32), kept, self._threads)
+        return kept
+
+    def some(self, first: Int32Array, second: Int32Array, most: int = _MOST_PAIRS) -> tuple[Int32Array, Int32Array]:
+        """Return the pairs or, where there are more, about so many of them."""
+        if len(first) <= most:
+            return first, second
+        kept = np.flatnonzero(self.chosen(first, second, most / len(first)))
+        return first[kept], second[kept]
+
+
+def nearest_centroid(
+    first: Int32Array, second: Int32Array, matrix: FloatArray, centroids: FloatArray, threads: int | None = None
+) -> Int32Array:
+    """Return the cluster of each pair."""
+    if len(centroids) == 1:
+        return np.zeros(len(first), dtype=np.int32)
+    return _lloyd(first, second, matrix, centroids, threads, n_rounds=0)[1]
 
 
 def _lloyd(
@@ -106,57 +128,22 @@ def _lloyd(
     matrix: FloatArray,
     centroids: FloatArray,
     threads: int | None,
-    n_rounds: int,
-) -> Clusters:
+    n_rounds: int = _MOST_ROUNDS,
+) -> tuple[FloatArray, Int32Array]:
     """Alternate assignment of pairs and update of centroids, until hardly any pair moves."""
-    previous = np.full(len(first), -1, dtype=np.int32)
-    for _ in range(n_rounds):
-        cluster, centroids = _round(first, second, matrix, centroids, threads)
-        if np.count_nonzero(cluster != previous) <= _FEW_MOVES * len(first):
-            break
-        previous = cluster
-    return _in_order(centroids, cluster)
-
-
-def _round(
-    first: Int32Array, second: Int32Array, matrix: FloatArray, centroids: FloatArray, threads: int | None
-) -> tuple[Int32Array, FloatArray]:
-    """Assign every pair and move every centroid to the mean of its pairs."""
-    n_clusters = len(centroids)
-    projections = np.einsum("if,cf->ic", matrix, centroids)
-    cluster = np.empty(len(first), dtype=np.int32)
-    counts, sizes = np.empty(projections.size), np.empty(n_clusters)
-    norms = (centroids**2).sum(axis=1)
-    kernels.assign(first, second, projections.ravel(), norms, cluster, counts, sizes, threads or default_threads())
-    sums = np.einsum("ic,if->cf", counts.reshape(-1, n_clusters), matrix)
-    moved = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1.0)[:, None], centroids)
-    # Rounded, so that pairs halfway between two centroids do not depend on the order in which items were added.
-    return cluster, np.asarray(np.round(moved, 12), dtype=np.float64)
-
-
-def nearest_centroid(
-    first: Int32Array, second: Int32Array, matrix: FloatArray, centroids: FloatArray, threads: int | None = None
-) -> Int32Array:
-    """Return the cluster of each pair."""
-    return _round(first, second, matrix, centroids, threads)[0]
+    cluster, moved = np.empty(len(first), dtype=np.int32), centroids.ravel().copy()
+    few_moves, n_features = _FEW_MOVES * len(first), matrix.shape[1]
+    where = first, second, np.ascontiguousarray(matrix).ravel()
+    kernels.lloyd(*where, moved, cluster, n_features, n_rounds, few_moves, threads or default_threads())
+    return moved.reshape(-1, n_features), cluster
 
 
 def _seeds(first: Int32Array, second: Int32Array, matrix: FloatArray, n_clusters: int) -> FloatArray:
     """Choose initial centroids by value, not by position: the greedy build of k-medoids on an even sample."""
     sample = _even_sample(first, second, matrix)
-    squares = (sample**2).sum(axis=1)
-    along = np.abs(np.einsum("sf,tf->st", sample, sample))
-    distance = np.maximum(squares[:, None] + squares[None, :] - 2 * along, 0.0)
-    nearest, room, chosen = squares.copy(), np.empty_like(distance), []
-    for _ in range(min(n_clusters, len(sample))):
-        cost = np.minimum(distance, nearest, out=room).sum(axis=1)  # distances are symmetric
-        # Rounded, so that ties between candidates are broken only by their position in the sorted sample.
-        best = int(np.argmin(np.round(cost / max(float(squares.sum()), 1e-300), 12)))
-        chosen.append(best)
-        nearest = np.minimum(nearest, distance[:, best])
-        if nearest.max() <= 1e-12 * squares.max():
-            break
-    return sample[chosen]
+    chosen = np.empty(n_clusters, dtype=np.int32)
+    found = kernels.seeds(sample.ravel(), sample.shape[1], chosen)
+    return sample[chosen[:found]]
 
 
 def _even_sample(first: Int32Array, second: Int32Array, matrix: FloatArray) -> FloatArray:
@@ -225,7 +212,7 @@ def choose_clusters(
     threshold: Two centroids are too close when their distance is below this fraction of the median distance.
     most: Largest number of clusters tried.
     """
-    pairs = PairClusters(first, second, matrix, most, threads)
+    pairs = PairClusters(*SampledPairs(matrix, threads).some(first, second), matrix, most, threads)
     clusters = pairs.of(1)
     for n_clusters in range(2, pairs.most + 1):
         more = pairs.of(n_clusters)

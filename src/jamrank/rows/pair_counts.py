@@ -10,8 +10,11 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from jamrank.data.comparisons import Comparisons
+from jamrank.data.storage import DenseVotes
+from jamrank.kernels.in_threads import over_blocks
+from jamrank.rows.ballots import Patterns
 from jamrank.rows.layout import where_pairs_begin
-from jamrank.rows.rows import decided_sides
+from jamrank.rows.rows import Rows, decided_sides
 from jamrank.typing import FloatArray, Int32Array, IntArray
 
 
@@ -22,6 +25,30 @@ def pair_wins(votes: Comparisons) -> FloatArray:
     wins += 0.5 * (total - decided)
     # Sums of fractional weights are rounded: no item wins more votes than there are.
     return np.clip(wins, 0.0, total, out=wins)
+
+
+def rows_by_pattern(votes: Comparisons) -> tuple[Rows, Patterns] | None:
+    """Return the rows of a jury with a pattern for each pair, which says all of its votes; None for other votes."""
+    if not isinstance(votes.storage, DenseVotes) or votes.n_ties:
+        return None
+    rows = Rows.per_pair(votes)
+    return (rows, rows.ballots) if isinstance(rows.ballots, Patterns) and rows.of_pair is None else None
+
+
+def vote_shares(votes: Comparisons) -> FloatArray:
+    """Return the share of the votes on each pair for its first item: a tie counts half, without votes it is 1/2."""
+    known = rows_by_pattern(votes)
+    if known is None:
+        return shares(pair_wins(votes), votes.pair_weight)
+    rows, patterns = known
+    of_pattern, share = shares(*rows.list_totals()), np.empty(len(rows))
+    over_blocks(len(share), lambda block: np.take(of_pattern, patterns.of_row[block], out=share[block]))
+    return share
+
+
+def shares(wins: FloatArray, total: FloatArray) -> FloatArray:
+    """Return the shares that wins are of votes; 1/2 without votes."""
+    return np.asarray(np.divide(wins, total, out=np.full(len(total), 0.5), where=total > 0))
 
 
 @dataclass(frozen=True)

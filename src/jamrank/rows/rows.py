@@ -362,16 +362,20 @@ class Rows:
         rows = cls._over(votes, pair, np.empty(0), ballots, (result + 1) / 3)
         return replace(rows, distinct=True, single_votes=True)
 
-    def vote_totals(self) -> tuple[FloatArray, FloatArray]:
-        """Return the weight of the votes for each row's first item, and of all votes on it."""
+    def list_totals(self) -> tuple[FloatArray, FloatArray]:
+        """Return the weight of the votes for the first item, and of all votes, of each list of votes or pattern."""
         ballots = self.ballots
         lists = ballots.vote_pattern if isinstance(ballots, Patterns) else ballots.vote_row
         weight = ballots.weight if len(ballots.weight) else np.ones(len(ballots.vote))
         n_lists = len(ballots.start) - 1
         wins = np.bincount(lists, weight * (ballots.vote % 2), n_lists).astype(np.float64)
-        total = np.bincount(lists, weight, n_lists).astype(np.float64)
-        if isinstance(ballots, Patterns):
-            return wins[ballots.of_row], total[ballots.of_row]
+        return wins, np.bincount(lists, weight, n_lists).astype(np.float64)
+
+    def vote_totals(self) -> tuple[FloatArray, FloatArray]:
+        """Return the weight of the votes for each row's first item, and of all votes on it."""
+        wins, total = self.list_totals()
+        if isinstance(self.ballots, Patterns):
+            return wins[self.ballots.of_row], total[self.ballots.of_row]
         return wins, total
 
     @cached_property

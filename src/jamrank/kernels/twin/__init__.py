@@ -4,6 +4,7 @@ Each function has the signature of its namesake in the C++ source and writes int
 """
 
 from jamrank.kernels.twin.checks import any_equal, copy_bounded, copy_verdicts, extremes, in_order
+from jamrank.kernels.twin.clusters import cell_errors, cell_losses, lloyd, seeds, thin
 from jamrank.kernels.twin.effects import absorb_effects, draw_effects, expand_cells, lapse_likelihood
 from jamrank.kernels.twin.encoding import (
     code_ids,
@@ -30,7 +31,6 @@ from jamrank.kernels.twin.fields import FieldCodes, TextCodes
 from jamrank.kernels.twin.flips import flip_density
 from jamrank.kernels.twin.marginal import marginal, marginal_lists
 from jamrank.kernels.twin.passes import (
-    assign,
     direct,
     expectation,
     expectation_lists,
@@ -55,6 +55,7 @@ from jamrank.kernels.twin.patterns import (
     number_verdicts,
     patterns,
     spell_out,
+    sum_patterns,
 )
 from jamrank.kernels.twin.steps import lbfgs_direction, solve_laplacian
 
@@ -63,7 +64,8 @@ __all__ = [
     "TextCodes",
     "absorb_effects",
     "any_equal",
-    "assign",
+    "cell_errors",
+    "cell_losses",
     "code_ids",
     "code_rows",
     "code_strings",
@@ -89,6 +91,7 @@ __all__ = [
     "lbfgs_direction",
     "list_likelihoods",
     "list_votes",
+    "lloyd",
     "marginal",
     "marginal_lists",
     "mark_ballots",
@@ -106,6 +109,7 @@ __all__ = [
     "repeat",
     "row_products",
     "run_lengths",
+    "seeds",
     "solve_laplacian",
     "sort_keys",
     "spell_out",
@@ -113,8 +117,10 @@ __all__ = [
     "sum_by_kind",
     "sum_by_link",
     "sum_of_rows",
+    "sum_patterns",
     "take_ids",
     "take_pairs",
+    "thin",
     "unpack_votes",
     "weighted_gram",
 ]

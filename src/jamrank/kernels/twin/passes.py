@@ -321,31 +321,6 @@ def laplacian(
     product[:] = _scatter(first, second, flow, -flow, len(vector))
 
 
-def assign(
-    first: Int32Array,
-    second: Int32Array,
-    projections: FloatArray,
-    norms: FloatArray,
-    cluster: Int32Array,
-    counts: FloatArray,
-    sizes: FloatArray,
-    threads: int,
-) -> float:
-    """Assign each difference ``x_i - x_j`` to its nearest centroid up to sign; return the sum of distances."""
-    table = projections.reshape(-1, len(norms))
-    along = table[first] - table[second]
-    distance = norms - 2 * np.abs(along)
-    cluster[:] = distance.argmin(axis=1)
-    rows = np.arange(len(first))
-    # A difference orthogonal to its centroid has no sign: it does not move the centroid.
-    sign = np.sign(along[rows, cluster])
-    cells = len(counts)
-    counts[:] = np.bincount(first * len(norms) + cluster, sign, cells)
-    counts -= np.bincount(second * len(norms) + cluster, sign, cells)
-    sizes[:] = np.bincount(cluster, minlength=len(norms))
-    return float(distance[rows, cluster].sum())
-
-
 def sum_by_kind(
     begin: IntArray, kinds: NDArray[np.integer], weight: FloatArray, value: FloatArray, sums: FloatArray, threads: int
 ) -> None:

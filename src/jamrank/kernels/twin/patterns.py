@@ -211,3 +211,20 @@ def count_against(
     towards = np.repeat(lean, np.diff(start))
     cast[:] = np.bincount(annotator, own, len(cast))
     against[:] = np.bincount(annotator, own * (1 - np.where(result == 1, towards, -towards)) / 2, len(cast))
+
+
+def sum_patterns(
+    first: Int32Array,
+    second: Int32Array,
+    pattern: NDArray[np.integer],
+    wins: FloatArray,
+    votes: FloatArray,
+    as_first: FloatArray,
+    as_second: FloatArray,
+    threads: int,
+) -> None:
+    """Add up the first item's wins and all votes of each pair's pattern, for its first and for its second item."""
+    for item, sums in ((first, as_first), (second, as_second)):
+        table = sums.reshape(-1, 2)
+        for column, of_pattern in enumerate((wins, votes)):
+            table[:, column] = np.bincount(item, of_pattern[pattern], len(table))
