@@ -491,6 +491,8 @@ void bind_encoding(nb::module_& m) {
     m.def("take_pairs", &take_pairs<int32_t>);
     m.def("code_ids", &code_ids<int64_t>);
     m.def("code_ids", &code_ids<int32_t>);
+    m.def("code_ids", &code_ids<int16_t>);
+    m.def("code_ids", &code_ids<int8_t>);
     m.def("sort_keys", &sort_keys);
     m.def("fold_keys", &fold_keys);
     m.def("spell_out", &spell_out<uint8_t>);
