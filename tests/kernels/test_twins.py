@@ -371,6 +371,19 @@ def test_sorting_and_folding_keys_equal_their_twins(n, bits, seed, threads):
 
 
 @needs_compiled
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("bits", [16, 17, 40, 41, 63])
+@pytest.mark.parametrize("distinct", [3, 100, 1 << 20])
+def test_many_keys_are_sorted_however_they_are_spread(bits, distinct, threads):
+    rng = np.random.default_rng(bits)
+    values = np.concatenate([rng.integers(0, 2**bits, distinct), rng.integers(0, 300, distinct), [2**bits - 1]])
+    keys = rng.choice(values, 200_000)
+    ours = keys.copy()
+    kernels.sort_keys(ours, bits, threads)
+    np.testing.assert_array_equal(ours, np.sort(keys))
+
+
+@needs_compiled
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_many_keys_are_sorted_and_folded_by_any_number_of_threads(threads):
     keys = np.random.default_rng(0).integers(0, 2**17, 300_000)
