@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
@@ -25,6 +25,8 @@ from jamrank.kernels.in_threads import extremes
 # So many bytes of a text, or rows of Parquet, are read at a time; and no line is longer.
 _PART = 1 << 23
 _ROWS = 1 << 21
+# By the rows in so many bytes, the columns are chosen that are read.
+_SAMPLE = 1 << 16
 # A column with more distinct texts than this, and than half of its rows, is not worth coding.
 _FEW = 10_000
 _NEWLINE = ord("\n")
@@ -76,25 +78,46 @@ def _add(columns: dict[str, Any], name: str, own: NDArray[Any], low: int, high: 
     return not in_doubt(name, low, high)
 
 
-def code_table(path: str | os.PathLike[str]) -> pl.DataFrame | None:
-    """Return a CSV in categories; None where any of it is in doubt, or a column hardly repeats itself."""
+def code_table(
+    path: str | os.PathLike[str], needed: Callable[[pl.DataFrame], Collection[str]] | None = None
+) -> pl.DataFrame | None:
+    """Return a CSV in categories; None where any of it is in doubt, or a column hardly repeats itself.
+
+    needed: Returns, given the first rows of a long file, the columns to read; others are null. All without it.
+    """
+    sample = None if needed is None else _code_table(path, None, _SAMPLE)
+    return _code_table(path, None if needed is None or sample is None else needed(sample), None)
+
+
+def _code_table(
+    path: str | os.PathLike[str], needed: Collection[str] | None, most: int | None
+) -> pl.DataFrame | None:
+    """Return the columns that are needed (None: all), of the whole lines in so many bytes after the header."""
     columns: dict[str, Codes] = {}
 
     def kinds(header: list[str]) -> list[int] | None:
         columns.update({name: Codes() for name in header})
         # In a single column, a blank line would look like a row.
-        return list(range(len(header))) if len(header) > 1 else None
+        if len(header) == 1:
+            return None
+        return [kind if needed is None or name in needed else -1 for kind, name in enumerate(header)]
 
     def keep(name: str, own: NDArray[Any], low: int, high: int) -> bool:
         columns[name].add(own, low, high)
-        return high < max(len(columns[name]) // 2, _FEW)
+        return most is not None or high < max(len(columns[name]) // 2, _FEW)
 
-    found = scan_csv(path, kinds, keep)
-    if found is None or not any(columns.values()):
+    found = scan_csv(path, kinds, keep, most)
+    n_rows = max(map(len, columns.values()), default=0)
+    if found is None or not n_rows:
         return None
-    names = list(columns)
+    coded = {name: kind for kind, name in enumerate(columns) if len(columns[name])}
     return pl.DataFrame(
-        [_in_categories(columns.pop(name), name, found.words(kind)) for kind, name in enumerate(names)]
+        [
+            _in_categories(columns.pop(name), name, found.words(coded[name]))
+            if name in coded
+            else pl.Series(name, [None]).new_from_index(0, n_rows)
+            for name in list(columns)
+        ]
     )
 
 
@@ -109,11 +132,13 @@ def scan_csv(
     path: str | os.PathLike[str],
     kinds: Callable[[list[str]], list[int] | None],
     keep: Callable[[str, NDArray[Any], int, int], bool],
+    most: int | None = None,
 ) -> Any:
     """Code the fields of a CSV, part by part.
 
     kinds: Returns for a header which columns share their codes (-1: is not coded), or None where it is of no use.
     keep: Called with the name, codes and bounds of these of each column that is coded in each part; False to give up.
+    most: How many bytes to read, of a longer file.
     Returns: What knows the words by kind and code; None where it was given up, or any of the file is in doubt.
     """
     try:
@@ -126,7 +151,7 @@ def scan_csv(
             if found is None or kind_of is None:
                 return None
             codes, threads = kernels.FieldCodes(ord(found[1]), kind_of), default_threads()
-            for _ in _scanned(file, codes, threads):
+            for _ in _scanned(file, codes, threads) if most is None else _scanned_first(file, codes, most):
                 for place, name in enumerate(found[0]):
                     if kind_of[place] < 0:
                         continue
@@ -164,12 +189,27 @@ def _scanned(file: Any, codes: Any, threads: int) -> Iterator[None]:
             size = codes.scan(own[begin:end], threads)
             if size < 0 or (last and size < end - begin) or end - begin - size > _PART:
                 raise _DoubtError
-            if not codes.ascii:
-                own[begin : begin + size].tobytes().decode("utf-8")
+            _check_text(codes, own[begin : begin + size])
             yield
             if last:
                 return
             rest = own[begin + size : end]
+
+
+def _scanned_first(file: Any, codes: Any, most: int) -> Iterator[None]:
+    """Scan the whole lines among the next bytes of a file that has more than these."""
+    text = np.frombuffer(file.read(most), dtype=np.uint8)
+    size = codes.scan(text, 1) if len(text) == most else -1
+    if size <= 0:
+        raise _DoubtError
+    _check_text(codes, text[:size])
+    yield
+
+
+def _check_text(codes: Any, text: NDArray[np.uint8]) -> None:
+    """Make sure that lines that were scanned are UTF-8."""
+    if not codes.ascii:
+        text.tobytes().decode("utf-8")
 
 
 def code_parquet(path: str | os.PathLike[str]) -> Coded | None:
