@@ -79,7 +79,7 @@ FILES = {
 def otherwise(path, monkeypatch, **given) -> jr.Comparisons:
     """Return the votes by way of the whole table."""
     with monkeypatch.context() as patched:
-        patched.setattr(reader, "code_table", lambda path: None)
+        patched.setattr(reader, "code_table", lambda *given: None)
         return jr.read_comparisons(path, **given)
 
 
@@ -96,6 +96,41 @@ def test_categories_have_the_votes_of_the_table(tmp_path, monkeypatch, name, quo
     found = jr.read_comparisons(path, **given)
     same(found, expected)
     assert np.array_equal(found.vote_grade, expected.vote_grade) and found.covariates == expected.covariates
+
+
+# In a wide table every further column is an annotator.
+@pytest.mark.parametrize("name", [name for name in FILES if name != "wide"])
+def test_columns_that_no_one_looks_at_are_not_read(tmp_path, monkeypatch, name):
+    columns, words, names, given = FILES[name]
+    path = tmp_path / "votes.csv"
+    text = pl.Series("comment", [f'so "{k}"' for k in range(400)])
+    drawn(columns, words, names).with_columns(text).write_csv(path)
+    monkeypatch.setattr(coded_files, "_SAMPLE", 3000)
+    monkeypatch.setattr(coded_files, "_FEW", 100)
+    expected, read, kinds = otherwise(path, monkeypatch, **given), reader.code_table, []
+
+    def watched(path, needed):
+        found = read(path, needed)
+        kinds.extend([] if found is None else [found["comment"].dtype])
+        return found
+
+    monkeypatch.setattr(reader, "code_table", watched)
+    same(jr.read_comparisons(path, **given), expected)
+    # All columns of jamrank's own form are read.
+    assert kinds == ([] if OWN.keys() <= columns.keys() and "winner_words" not in given else [pl.Null])
+
+
+@pytest.mark.parametrize("name", ["arena", "evalica, rater", "mapped", "wide"])
+def test_a_file_of_which_more_is_looked_at_than_was_read_is_left_to_the_table(tmp_path, monkeypatch, name):
+    columns, words, names, given = FILES[name]
+    path = tmp_path / "votes.csv"
+    drawn(columns, words, names).write_csv(path)
+    monkeypatch.setattr(coded_files, "_SAMPLE", 3000)
+    expected = otherwise(path, monkeypatch, **given)
+    for left_out in columns:
+        with monkeypatch.context() as patched:
+            patched.setattr(reader, "needed_columns", lambda *_, left_out=left_out: set(columns) - {left_out})
+            same(jr.read_comparisons(path, **given), expected)
 
 
 @pytest.mark.parametrize("name", ["arena", "evalica", "own words", "own", "mapped", "crowd-kit"])

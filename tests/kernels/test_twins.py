@@ -365,6 +365,19 @@ def test_sorting_and_folding_keys_equal_their_twins(n, bits, seed, threads):
 
 
 @needs_compiled
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("bits", [16, 17, 40, 41, 63])
+@pytest.mark.parametrize("distinct", [3, 100, 1 << 20])
+def test_many_keys_are_sorted_however_they_are_spread(bits, distinct, threads):
+    rng = np.random.default_rng(bits)
+    values = np.concatenate([rng.integers(0, 2**bits, distinct), rng.integers(0, 300, distinct), [2**bits - 1]])
+    keys = rng.choice(values, 200_000)
+    ours = keys.copy()
+    kernels.sort_keys(ours, bits, threads)
+    np.testing.assert_array_equal(ours, np.sort(keys))
+
+
+@needs_compiled
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_many_keys_are_sorted_and_folded_by_any_number_of_threads(threads):
     keys = np.random.default_rng(0).integers(0, 2**17, 300_000)
@@ -681,23 +694,53 @@ def test_lines_that_cross_blocks_are_counted_once():
 @needs_compiled
 @given(st.lists(st.text(alphabet='ab,"\n\r', max_size=60), min_size=1, max_size=3), st.integers(0, 30))
 def test_codes_of_fields_equal_their_twins(texts, repeats):
-    parts = ['x,"x ""y"", z\r\n",\nab,,abcdefghijklmnopqrstuvwxyz\r\n' * repeats + text + "\n" for text in texts]
+    lines = 'x,"x ""y"", z\r\n",\nab,,abcdefghijklmnopqrstuvwxyz\r\na,"b",ab cdef ghij klm\n'
+    parts = [lines * repeats + text + end for text, end in zip(texts, ["\n", "\n\n", "\nab"], strict=False)]
     found = []
     for module, threads in ((kernels, 1), (kernels, 4), (twin, 1)):
         codes, own = module.FieldCodes(ord(","), [0, 1, 1]), []
         for part in parts:
-            n_lines = codes.scan(np.frombuffer(part.encode(), dtype=np.uint8), threads)
-            own.append(n_lines)
-            for column in range(3 if n_lines > 0 else 0):
-                written = np.empty(n_lines, dtype=np.int32)
-                codes.column(column, written, threads)
+            size = codes.scan(np.frombuffer(part.encode(), dtype=np.uint8), threads)
+            own.append((size, codes.n_lines if size >= 0 else -1, codes.ascii))
+            for column in range(3 if size > 0 else 0):
+                written = np.empty(codes.n_lines, dtype=[np.int8, np.int16, np.int32][column])
+                low, high = codes.column(column, written, threads)
+                assert (low, high) == (min(written.min(), 0), written.max())
                 words = [*codes.words(min(column, 1)), ""]
+                assert codes.n_words(min(column, 1)) == len(words) - 1
                 own.append([words[code] for code in written])
-            if n_lines < 0:
+            if size < 0:
                 break
         found.append(own)
     assert found[0] == found[1] == found[2]
-    assert found[0][0] == twin.regular_lines(np.frombuffer(parts[0].encode(), dtype=np.uint8), ord(","), 3, 1)
+    size, n_lines, _ = found[0][0]
+    assert size <= 0 or n_lines == twin.regular_lines(
+        np.frombuffer(parts[0].encode()[:size], dtype=np.uint8), ord(","), 3, 1
+    )
+
+
+@needs_compiled
+@given(st.data())
+def test_codes_of_fields_of_any_length_equal_their_twins(data):
+    """Fields and lines end anywhere within the 64 bytes that are looked at together."""
+    quoted = st.text(alphabet="aé, \n", max_size=40).map(lambda text: f'"{text}"')
+    field = quoted | st.text(alphabet="abé ", max_size=70)
+    rows = data.draw(st.lists(st.tuples(field, field), min_size=1, max_size=30))
+    text = "".join(f"{one},{other}\n" for one, other in rows)
+    at = data.draw(st.integers(0, len(text)))
+    mark = data.draw(st.sampled_from(["", "", '"', "\r", ",", "\n", "\0", '""']))
+    text = np.frombuffer((text[:at] + mark + text[at:]).encode(), dtype=np.uint8)
+    found = []
+    for module, threads in ((kernels, 1), (kernels, 3), (twin, 1)):
+        codes = module.FieldCodes(ord(","), [0, 1])
+        size = codes.scan(text, threads)
+        columns = [np.empty(codes.n_lines if size > 0 else 0, dtype=np.int32) for _ in range(2)]
+        if size > 0:
+            for column, own in enumerate(columns):
+                codes.column(column, own, threads)
+        words = [[*codes.words(kind), ""] if size > 0 else [] for kind in range(2)]
+        found.append((size, [[words[k][code] for code in own] for k, own in enumerate(columns)]))
+    assert found[0] == found[1] == found[2]
 
 
 @needs_compiled
@@ -705,9 +748,20 @@ def test_columns_that_are_passed_over_have_no_codes():
     text = np.frombuffer(b'a,"x,\n",b\nb,,a\n', dtype=np.uint8)
     for module in (kernels, twin):
         codes, own = module.FieldCodes(ord(","), [0, -1, 0]), np.empty(2, dtype=np.int32)
-        assert codes.scan(text, 2) == 2
-        codes.column(2, own, 1)
+        assert codes.scan(text, 2) == len(text) and codes.n_lines == 2
+        assert codes.column(2, own, 1) == (0, 1)
         assert [codes.words(0)[code] for code in own] == ["b", "a"]
+
+
+@needs_compiled
+def test_codes_that_do_not_fit_are_refused():
+    codes = kernels.FieldCodes(ord(","), [0, -1])
+    text = "".join(f"{k},\n" for k in range(200)).encode()
+    assert codes.scan(np.frombuffer(text, dtype=np.uint8), 2) == len(text)
+    with pytest.raises(ValueError, match="fit"):
+        codes.column(0, np.empty(200, dtype=np.int8), 2)
+    with pytest.raises(ValueError, match="one code a line"):
+        codes.column(0, np.empty(199, dtype=np.int16), 2)
 
 
 def as_offsets(column):

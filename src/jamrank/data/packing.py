@@ -55,9 +55,10 @@ class Packing:
         annotator: Int32Array,
         question: Int32Array | None,
         results: NDArray[np.int8],
+        out: IntArray | None = None,
     ) -> IntArray:
-        """Return an integer for each vote, results seen from the left."""
-        keys = np.empty(len(results), dtype=np.int64)
+        """Return an integer for each vote, in `out` if given; results are seen from the left."""
+        keys = np.empty(len(results), dtype=np.int64) if out is None else out
         asked = np.empty(0, dtype=np.int32) if question is None else question
         kernels.pack_votes(left, right, annotator, asked, results, *self.bits, keys, default_threads())
         return keys

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +15,21 @@ from numpy.typing import NDArray
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.errors import InputError
-from jamrank.io.coded import KINDS, Coded, add_part, useful_columns, votes_of
+from jamrank.io.coded import KINDS, Coded, Codes, in_doubt, useful_columns, votes_of
 from jamrank.io.parquet import ParquetFiles
 from jamrank.io.records import looks_like_json
-from jamrank.io.tables import PARQUET_MAGIC, PARQUET_SUFFIXES, is_text, plain_header
+from jamrank.io.tables import PARQUET_MAGIC, PARQUET_SUFFIXES, plain_header
 from jamrank.kernels import default_threads, kernels
 from jamrank.kernels.in_threads import extremes
-from jamrank.typing import Int32Array
 
-_PART = 1 << 24
+# So many bytes of a text, or rows of Parquet, are read at a time; and no line is longer.
+_PART = 1 << 23
 _ROWS = 1 << 21
+# By the rows in so many bytes, the columns are chosen that are read.
+_SAMPLE = 1 << 16
 # A column with more distinct texts than this, and than half of its rows, is not worth coding.
 _FEW = 10_000
-_NEWLINE, _QUOTE = b"\n", ord('"')
+_NEWLINE = ord("\n")
 
 
 def read_coded(path: str | os.PathLike[str]) -> Comparisons | None:
@@ -56,78 +60,85 @@ def _is_parquet(path: Path) -> bool:
 
 def code_csv(path: str | os.PathLike[str]) -> Coded | None:
     """Return the columns of a CSV; None where it is not of jamrank's own form, or any of it is in doubt."""
-    parts: dict[str, list[NDArray[Any]]] = {}
+    columns: dict[str, Codes | list[NDArray[Any]]] = {}
 
     def kinds(header: list[str]) -> list[int] | None:
         names = useful_columns(header)
-        parts.update({name: [] for name in names or ()})
+        columns.update({name: Codes() for name in names or ()})
         return None if names is None else [KINDS.get(name, -1) for name in header]
 
-    found = scan_csv(path, kinds, lambda name, own: add_part(parts, name, own))
-    if found is None or not parts["left"]:
+    found = scan_csv(path, kinds, lambda name, own, low, high: _add(columns, name, own, low, high))
+    if found is None or not columns["left"]:
         return None
-    return Coded(parts, {KINDS[name]: found.words(KINDS[name]) for name in parts}, True)
+    return Coded(columns, {KINDS[name]: found.words(KINDS[name]) for name in columns}, True)
 
 
-class _Codes:
-    """The codes of a column, in as few bytes as they need and in one block, which is given back as a whole."""
-
-    def __init__(self) -> None:
-        self._codes: NDArray[Any] = np.empty(0, dtype=np.int8)
-        self._size = 0
-
-    def __len__(self) -> int:
-        return self._size
-
-    def add(self, own: Int32Array, high: int) -> None:
-        """Append codes from -1 to `high`."""
-        # One number more stands for an empty field.
-        kind = np.promote_types(self._codes.dtype, np.min_scalar_type(-high - 2))
-        size = self._size + len(own)
-        if kind != self._codes.dtype or size > len(self._codes):
-            grown = np.empty(max(size, len(self._codes), 2 * self._size), dtype=kind)
-            grown[: self._size] = self._codes[: self._size]
-            self._codes = grown
-        self._codes[self._size : size] = own
-        self._size = size
-
-    def in_categories(self, name: str, words: list[str]) -> pl.Series:
-        """Return the column as categories."""
-        codes, values = self._codes[: self._size], pl.Series(name, [*words, None], dtype=pl.Enum(words))
-        codes[codes < 0] = len(words)
-        return values.gather(pl.Series(codes))
+def _add(columns: dict[str, Any], name: str, own: NDArray[Any], low: int, high: int) -> bool:
+    columns[name].add(own, low, high)
+    return not in_doubt(name, low, high)
 
 
-def code_table(path: str | os.PathLike[str]) -> pl.DataFrame | None:
-    """Return a CSV in categories; None where any of it is in doubt, or a column hardly repeats itself."""
-    columns: dict[str, _Codes] = {}
+def code_table(
+    path: str | os.PathLike[str], needed: Callable[[pl.DataFrame], Collection[str]] | None = None
+) -> pl.DataFrame | None:
+    """Return a CSV in categories; None where any of it is in doubt, or a column hardly repeats itself.
+
+    needed: Returns, given the first rows of a long file, the columns to read; others are null. All without it.
+    """
+    sample = None if needed is None else _code_table(path, None, _SAMPLE)
+    return _code_table(path, None if needed is None or sample is None else needed(sample), None)
+
+
+def _code_table(
+    path: str | os.PathLike[str], needed: Collection[str] | None, most: int | None
+) -> pl.DataFrame | None:
+    """Return the columns that are needed (None: all), of the whole lines in so many bytes after the header."""
+    columns: dict[str, Codes] = {}
 
     def kinds(header: list[str]) -> list[int] | None:
-        columns.update({name: _Codes() for name in header})
+        columns.update({name: Codes() for name in header})
         # In a single column, a blank line would look like a row.
-        return list(range(len(header))) if len(header) > 1 else None
+        if len(header) == 1:
+            return None
+        return [kind if needed is None or name in needed else -1 for kind, name in enumerate(header)]
 
-    def keep(name: str, own: Int32Array) -> bool:
-        high = int(extremes(own)[1])
-        columns[name].add(own, high)
-        return high < max(len(columns[name]) // 2, _FEW)
+    def keep(name: str, own: NDArray[Any], low: int, high: int) -> bool:
+        columns[name].add(own, low, high)
+        return most is not None or high < max(len(columns[name]) // 2, _FEW)
 
-    found = scan_csv(path, kinds, keep)
-    if found is None or not any(columns.values()):
+    found = scan_csv(path, kinds, keep, most)
+    n_rows = max(map(len, columns.values()), default=0)
+    if found is None or not n_rows:
         return None
-    names = list(columns)
-    return pl.DataFrame([columns.pop(name).in_categories(name, found.words(kind)) for kind, name in enumerate(names)])
+    coded = {name: kind for kind, name in enumerate(columns) if len(columns[name])}
+    return pl.DataFrame(
+        [
+            _in_categories(columns.pop(name), name, found.words(coded[name]))
+            if name in coded
+            else pl.Series(name, [None]).new_from_index(0, n_rows)
+            for name in list(columns)
+        ]
+    )
+
+
+def _in_categories(column: Codes, name: str, words: list[str]) -> pl.Series:
+    codes, values = column.codes, pl.Series(name, [*words, None], dtype=pl.Enum(words))
+    if column.low < 0:
+        codes[codes < 0] = len(words)
+    return values.gather(pl.Series(codes))
 
 
 def scan_csv(
     path: str | os.PathLike[str],
     kinds: Callable[[list[str]], list[int] | None],
-    keep: Callable[[str, Int32Array], bool],
+    keep: Callable[[str, NDArray[Any], int, int], bool],
+    most: int | None = None,
 ) -> Any:
     """Code the fields of a CSV, part by part.
 
     kinds: Returns for a header which columns share their codes (-1: is not coded), or None where it is of no use.
-    keep: Called with the name and codes of each column that is coded in each part; False to give up.
+    keep: Called with the name, codes and bounds of these of each column that is coded in each part; False to give up.
+    most: How many bytes to read, of a longer file.
     Returns: What knows the words by kind and code; None where it was given up, or any of the file is in doubt.
     """
     try:
@@ -140,52 +151,65 @@ def scan_csv(
             if found is None or kind_of is None:
                 return None
             codes, threads = kernels.FieldCodes(ord(found[1]), kind_of), default_threads()
-            for part in _parts(file):
-                n_lines = codes.scan(part, threads) if len(part) and is_text(part) else -1
-                if n_lines < 0:
-                    return None
+            for _ in _scanned(file, codes, threads) if most is None else _scanned_first(file, codes, most):
                 for place, name in enumerate(found[0]):
                     if kind_of[place] < 0:
                         continue
-                    own = np.empty(n_lines, dtype=np.int32)
-                    codes.column(place, own, threads)
-                    if not keep(name, own):
+                    own = np.empty(codes.n_lines, dtype=_smallest(codes.n_words(kind_of[place])))
+                    if not keep(name, own, *codes.column(place, own, threads)):
                         return None
             return codes
-    except OSError:
+    except (OSError, UnicodeDecodeError, _DoubtError):
         return None
 
 
-def _parts(file: Any) -> Iterator[NDArray[np.uint8]]:
-    """Yield the rest of a file in parts of whole lines, each in the memory of the one before.
-
-    A part that is empty is the last, where a line is too long.
-    """
-    data, filled = bytearray(_PART), 0
-    while more := file.readinto(memoryview(data)[filled:]):
-        filled += more
-        end = _end_of_lines(data, filled)
-        if end:
-            yield np.frombuffer(data, np.uint8, end)
-            rest = bytes(data[end:filled])
-            filled = len(rest)
-            data[:filled] = rest
-        elif filled > 4 * _PART:
-            yield np.empty(0, dtype=np.uint8)
-            return
-        elif filled == len(data):
-            data = data + bytes(filled)
-    if filled:
-        yield np.frombuffer(bytes(data[:filled]) + _NEWLINE, np.uint8)
+class _DoubtError(Exception):
+    """A file that is left to the reader of the whole table."""
 
 
-def _end_of_lines(data: bytearray, filled: int) -> int:
-    """Return where the last line ends that ends outside quotes."""
-    end = data.rfind(_NEWLINE, 0, filled) + 1
-    quoted = data.find(b'"', 0, end) >= 0
-    while end and quoted and np.count_nonzero(np.frombuffer(data, np.uint8, end) == _QUOTE) % 2:
-        end = data.rfind(_NEWLINE, 0, end - 1) + 1
-    return end
+def _smallest(n_codes: int) -> Any:
+    """Return the smallest type of codes, -1 among them."""
+    return next(kind for kind in (np.int8, np.int16, np.int32) if n_codes <= np.iinfo(kind).max)
+
+
+def _scanned(file: Any, codes: Any, threads: int) -> Iterator[None]:
+    """Scan the rest of a file part by part; the next part is read meanwhile."""
+    buffers = [np.empty(2 * _PART, dtype=np.uint8) for _ in range(2)]
+    with ThreadPoolExecutor(1) as pool:
+        coming, rest = pool.submit(file.readinto, buffers[0][_PART:]), buffers[0][:0]
+        for turn in count():
+            own, other = buffers[turn % 2], buffers[1 - turn % 2]
+            begin, end = _PART - len(rest), _PART + coming.result()
+            own[begin:_PART] = rest
+            last = end == _PART
+            if last and len(rest):
+                own[end] = _NEWLINE
+                end += 1
+            coming = pool.submit(file.readinto, other[_PART:]) if not last else coming
+            size = codes.scan(own[begin:end], threads)
+            if size < 0 or (last and size < end - begin) or end - begin - size > _PART:
+                raise _DoubtError
+            _check_text(codes, own[begin : begin + size])
+            yield
+            if last:
+                return
+            rest = own[begin + size : end]
+
+
+def _scanned_first(file: Any, codes: Any, most: int) -> Iterator[None]:
+    """Scan the whole lines among the next bytes of a file that has more than these."""
+    text = np.frombuffer(file.read(most), dtype=np.uint8)
+    size = codes.scan(text, 1) if len(text) == most else -1
+    if size <= 0:
+        raise _DoubtError
+    _check_text(codes, text[:size])
+    yield
+
+
+def _check_text(codes: Any, text: NDArray[np.uint8]) -> None:
+    """Make sure that lines that were scanned are UTF-8."""
+    if not codes.ascii:
+        text.tobytes().decode("utf-8")
 
 
 def code_parquet(path: str | os.PathLike[str]) -> Coded | None:
@@ -195,30 +219,30 @@ def code_parquet(path: str | os.PathLike[str]) -> Coded | None:
         names = useful_columns(list(table.columns))
         if names is None or table.columns["left"] != table.columns["right"]:
             return None
-        parts: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
         coders = {KINDS[name]: kernels.TextCodes() for name in names if _is_text(table.columns[name])}
         if KINDS["winner"] not in coders:
             return None
+        columns: dict[str, Any] = {name: Codes() if KINDS[name] in coders else [] for name in names}
         for name in names:
             for _, _, frame in table.slices([name], _ROWS):
-                if not _add_column(coders.get(KINDS[name]), frame[name], parts):
+                if not _add_column(coders.get(KINDS[name]), frame[name], columns):
                     return None
     except InputError:
         return None
-    return Coded(parts, {kind: coder.words() for kind, coder in coders.items()}, False)
+    return Coded(columns, {kind: coder.words() for kind, coder in coders.items()}, False)
 
 
 def _is_text(kind: pl.DataType) -> bool:
     return kind in (pl.String, pl.Categorical, pl.Enum)
 
 
-def _add_column(coder: Any, column: pl.Series, parts: dict[str, list[NDArray[Any]]]) -> bool:
+def _add_column(coder: Any, column: pl.Series, columns: dict[str, Any]) -> bool:
     """Keep the codes of texts, or whole numbers as they are; False where there are gaps, or other values."""
     if coder is None:
         if column.dtype not in (pl.Int32, pl.Int64) or column.null_count():
             return False
-        parts[column.name].append(column.to_numpy())
+        columns[column.name].append(column.to_numpy())
         return True
     own = np.empty(len(column), dtype=np.int32)
     coder.code(column if column.dtype == pl.String else column.cast(pl.String), own, default_threads())
-    return add_part(parts, column.name, own)
+    return _add(columns, column.name, own, *map(int, extremes(own)))

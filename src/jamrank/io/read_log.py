@@ -11,6 +11,10 @@ BOTH_BAD, INCONSISTENT, ABSTAINED, NO_ANSWER = "both bad", "tie (inconsistent)",
 _TAKEN = {BOTH_BAD: "counts as a tie", INCONSISTENT: "counts as a tie", ABSTAINED: "no vote", NO_ANSWER: "no vote"}
 
 
+class NotReadError(Exception):
+    """A column is looked at that was not read."""
+
+
 @dataclass(frozen=True)
 class ReadLog:
     """How a file was read.

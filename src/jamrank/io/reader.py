@@ -20,7 +20,8 @@ from jamrank.io.covariates import with_covariates
 from jamrank.io.documents import read_bytes
 from jamrank.io.given import StrPath, VoteSource, given_name, is_path, listed, load_given, of_pandas
 from jamrank.io.joining import JSON_SUFFIXES, file_names, joined, placed
-from jamrank.io.read_log import ABSTAINED, BOTH_BAD, NO_ANSWER, ReadLog
+from jamrank.io.needed import needed_columns
+from jamrank.io.read_log import ABSTAINED, BOTH_BAD, NO_ANSWER, NotReadError, ReadLog
 from jamrank.io.records import Record, looks_like_json, parse_records
 from jamrank.io.row_filters import EVERYBODY, Annotators, Sieve, refuse_bad_rows, with_all_rows
 from jamrank.io.sources import is_source, load_source
@@ -209,7 +210,12 @@ def _read_categories(path: Any, way: Way) -> Comparisons | None:
 
     Those are left to the whole table, which has ids as they are written.
     """
-    content = code_table(path) if _is_text_file(path) else None
+
+    def needed(sample: pl.DataFrame) -> set[str]:
+        own = way.plain and _is_own(sample, way.format)
+        return set(sample.columns) if own else needed_columns(sample, given_name(path), way)
+
+    content = code_table(path, needed) if _is_text_file(path) else None
     if content is None:
         return None
     try:
@@ -219,7 +225,7 @@ def _read_categories(path: Any, way: Way) -> Comparisons | None:
         found = frame, replace(reading, rows=content.height)
         del content
         return _encoded(path, way, found)
-    except InputError:
+    except (InputError, NotReadError):
         return None
 
 

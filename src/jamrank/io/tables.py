@@ -15,14 +15,12 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from jamrank.errors import InputError
 from jamrank.io.compression import decompressed
 from jamrank.io.documents import read_bytes, shown
 from jamrank.io.parquet import ParquetFiles, facts_of, refuse_broken, refuse_contradictions
 from jamrank.kernels import default_threads, kernels
-from jamrank.kernels.in_threads import extremes
 
 PARQUET_MAGIC = b"PAR1"
 PARQUET_SUFFIXES = {".parquet", ".pq"}
@@ -119,18 +117,6 @@ def plain_header(line: bytes, source: str) -> tuple[list[str], str] | None:
         return _read_header(line, delimiter, source), delimiter
     except (InputError, UnicodeDecodeError):
         return None
-
-
-def is_text(data: NDArray[np.uint8]) -> bool:
-    """Return whether a part of a file, cut at ends of lines, is UTF-8 without zeros."""
-    if extremes(data.view(np.int8))[0] > 0:  # ASCII
-        return True
-    if not data.all():
-        return False
-    try:
-        return bool(data.tobytes().decode("utf-8"))
-    except UnicodeDecodeError:
-        return False
 
 
 def _suffixes(source: str) -> list[str]:

@@ -49,27 +49,32 @@ class TextArray {
         const size_t bit = at + static_cast<size_t>(array_.offset);
         return valid != nullptr && !(valid[bit / 8] >> (bit % 8) & 1);
     }
-    Word word(size_t at) const {
+    KeyedWord keyed(size_t at) const {
         at += static_cast<size_t>(array_.offset);
-        if (has_views_) return view(static_cast<const uint8_t*>(array_.buffers[1]) + 16 * at);
+        if (has_views_) return view(at);
         return is_large_ ? slice<int64_t>(at) : slice<int32_t>(at);
     }
 
   private:
-    Word view(const uint8_t* view) const {
+    KeyedWord view(size_t at) const {
+        const auto* views = static_cast<const uint8_t*>(array_.buffers[1]);
+        const uint8_t* view = views + 16 * at;
         int32_t size, buffer, begin;
         std::memcpy(&size, view, 4);
-        if (size <= 12) return {view + 4, static_cast<size_t>(size)};
+        if (size <= 12) return {{view + 4, static_cast<size_t>(size)}, views + 16 * (array_.offset + array_.length)};
         std::memcpy(&buffer, view + 8, 4);
         std::memcpy(&begin, view + 12, 4);
-        return {static_cast<const uint8_t*>(array_.buffers[2 + buffer]) + begin, static_cast<size_t>(size)};
+        const auto* text = static_cast<const uint8_t*>(array_.buffers[2 + buffer]) + begin;
+        return {{text, static_cast<size_t>(size)}, text + size};
     }
     template <typename Offset>
-    Word slice(size_t at) const {
-        const auto* offset = static_cast<const Offset*>(array_.buffers[1]) + at;
+    KeyedWord slice(size_t at) const {
+        const auto* offsets = static_cast<const Offset*>(array_.buffers[1]);
+        const Offset begin = offsets[at], end = offsets[at + 1], last = offsets[array_.offset + array_.length];
         // The buffer may be missing where all texts are empty.
-        if (offset[0] == offset[1]) return {reinterpret_cast<const uint8_t*>(offset), 0};
-        return {static_cast<const uint8_t*>(array_.buffers[2]) + offset[0], static_cast<size_t>(offset[1] - offset[0])};
+        if (begin == end) return KeyedWord::empty();
+        const auto* text = static_cast<const uint8_t*>(array_.buffers[2]);
+        return {{text + begin, static_cast<size_t>(end - begin)}, text + last};
     }
     ArrowArray array_;
     bool has_views_, is_large_;

@@ -28,11 +28,12 @@ inline void require(bool holds, const char* what) {
 void bind_checks(nb::module_& m);    // bounds, order and equality of long arrays
 void bind_clusters(nb::module_& m);  // clusters of pairs, losses by cluster
 void bind_effects(nb::module_& m);   // normal effects of a stack of normal likelihoods
-void bind_encoding(nb::module_& m);  // ids to codes, sorting of keys
+void bind_encoding(nb::module_& m);  // ids to codes, votes spelled out
 void bind_fields(nb::module_& m);    // fields of a text file to codes
 void bind_flips(nb::module_& m);     // the posterior density of scores and flips
 void bind_packing(nb::module_& m);   // votes to integers and back
 void bind_patterns(nb::module_& m);  // distinct lists of votes
+void bind_sorting(nb::module_& m);   // packed votes, sorted and counted
 void bind_steps(nb::module_& m);     // the direction of a step of a fit, products of features
 void bind_strings(nb::module_& m);   // text ids to codes
 void bind_text(nb::module_& m);      // lines of a text file

@@ -1,11 +1,10 @@
-// Ids to codes, sorting and counting of packed votes, votes spelled out one by one.
+// Ids to codes, votes spelled out one by one and counted.
 #include "bindings.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
-#include <memory>
 #include <vector>
 
 #include "blocks.hpp"
@@ -156,73 +155,6 @@ void code_ids(const Array<const Id>& ids, int64_t low, const Array<const int32_t
             for (size_t v = span.begin; v < span.end; ++v) code[v] = rank.data()[static_cast<int64_t>(id[v]) - low];
         else
             for (size_t v = span.begin; v < span.end; ++v) code[v] = static_cast<int32_t>(static_cast<int64_t>(id[v]) - low);
-    });
-}
-
-// Radix sort of non-negative keys of `bits` bits, from the lowest digit; each thread distributes its own part.
-void sort_keys(Array<int64_t> keys, int bits, int threads) {
-    constexpr int kWidest = 11;
-    constexpr size_t kPart = 1 << 15;
-    const size_t n = keys.size();
-    require(bits >= 0 && bits <= 63, "keys have at most 63 bits");
-    nb::gil_scoped_release release;
-    if (std::is_sorted(keys.data(), keys.data() + n)) return;
-    const int passes = (bits + kWidest - 1) / kWidest, width = (bits + passes - 1) / passes;
-    const size_t digits = size_t{1} << width, parts = std::max<size_t>(1, std::min<size_t>(std::max(threads, 1), n / kPart));
-    const std::unique_ptr<int64_t[]> spare(new int64_t[n]);  // not cleared
-    std::vector<size_t> places(parts * digits);
-    int64_t *from = keys.data(), *to = spare.get();
-    for (int shift = 0; shift < bits; shift += width) {
-        const auto digit = [=](int64_t key) { return static_cast<size_t>(key >> shift) & (digits - 1); };
-        std::fill(places.begin(), places.end(), 0);
-        for_blocks(parts, threads, [&](size_t part) {
-            size_t* counts = places.data() + part * digits;
-            const Span span = span_of(part, parts, n);
-            for (size_t v = span.begin; v < span.end; ++v) ++counts[digit(from[v])];
-        });
-        size_t place = 0;
-        for (size_t d = 0; d < digits; ++d)
-            for (size_t part = 0; part < parts; ++part) {
-                const size_t count = places[part * digits + d];
-                places[part * digits + d] = place;
-                place += count;
-            }
-        for_blocks(parts, threads, [&](size_t part) {
-            size_t* next = places.data() + part * digits;
-            const Span span = span_of(part, parts, n);
-            for (size_t v = span.begin; v < span.end; ++v) to[next[digit(from[v])]++] = from[v];
-        });
-        std::swap(from, to);
-    }
-    if (from != keys.data()) std::memcpy(keys.data(), from, n * sizeof(int64_t));
-}
-
-// Sorted keys to distinct ones, and how often each occurs.
-void fold_keys(const Array<const int64_t>& keys, Array<int64_t> distinct, Array<double> times, int threads) {
-    const size_t n = keys.size(), blocks = block_count(n, 1);
-    const int64_t* key = keys.data();
-    const auto fresh = [&](size_t v) { return v == 0 || key[v] != key[v - 1]; };
-    require(times.size() == distinct.size(), "one number a distinct key");
-    nb::gil_scoped_release release;
-    std::vector<size_t> before(blocks + 1, 0);
-    for_blocks(blocks, threads, [&](size_t block) {
-        const Span span = span_of(block, blocks, n);
-        size_t count = 0;
-        for (size_t v = span.begin; v < span.end; ++v) count += fresh(v);
-        before[block + 1] = count;
-    });
-    for (size_t block = 0; block < blocks; ++block) before[block + 1] += before[block];
-    require(before[blocks] == distinct.size(), "another number of distinct keys");
-    for_blocks(blocks, threads, [&](size_t block) {
-        const Span span = span_of(block, blocks, n);
-        size_t at = before[block];
-        for (size_t v = span.begin; v < span.end; ++v) {
-            if (!fresh(v)) continue;
-            size_t end = v + 1;
-            while (end < n && key[end] == key[v]) ++end;
-            distinct.data()[at] = key[v];
-            times.data()[at++] = static_cast<double>(end - v);
-        }
     });
 }
 
@@ -491,8 +423,8 @@ void bind_encoding(nb::module_& m) {
     m.def("take_pairs", &take_pairs<int32_t>);
     m.def("code_ids", &code_ids<int64_t>);
     m.def("code_ids", &code_ids<int32_t>);
-    m.def("sort_keys", &sort_keys);
-    m.def("fold_keys", &fold_keys);
+    m.def("code_ids", &code_ids<int16_t>);
+    m.def("code_ids", &code_ids<int8_t>);
     m.def("spell_out", &spell_out<uint8_t>);
     m.def("spell_out", &spell_out<int32_t>);
     m.def("count_spelled", &count_spelled);

@@ -587,6 +587,7 @@ NB_MODULE(_native, m) {
     bind_encoding(m);
     bind_packing(m);
     bind_patterns(m);
+    bind_sorting(m);
     bind_steps(m);
     bind_strings(m);
     bind_text(m);

@@ -146,13 +146,16 @@ class TextCodes {
 
     // Words are looked up some texts later, when their places in the table have been fetched.
     static void read(const TextArray& array, size_t begin, size_t end, Met& met, int32_t* codes) {
-        Hashed ahead[kAhead];
+        KeyedWord ahead[kAhead];
         for (; begin < end; begin += kAhead) {
             const size_t count = std::min(kAhead, end - begin);
-            // A missing text has no place in memory, where an empty one has.
+            for (size_t k = 0; k < count; ++k) {
+                // A missing text has no place in memory, where an empty one has.
+                ahead[k] = array.missing(begin + k) ? KeyedWord({nullptr, 0}, nullptr) : array.keyed(begin + k);
+                met.fetch(ahead[k]);
+            }
             for (size_t k = 0; k < count; ++k)
-                ahead[k] = array.missing(begin + k) ? Hashed{{nullptr, 0}, 0} : met.hashed(array.word(begin + k));
-            for (size_t k = 0; k < count; ++k) *codes++ = ahead[k].word.begin == nullptr ? -1 : met.code(ahead[k]);
+                *codes++ = ahead[k].word.begin == nullptr ? -1 : met.code(ahead[k]);
         }
     }
 

@@ -107,7 +107,8 @@ class Ballots:
 
     def outcomes(self) -> dict[str, int]:
         """Return how many votes came out in which way."""
-        counts = np.bincount(self.said, minlength=len(OUTCOMES)).tolist()
+        # Several times as fast as bincount, which makes indices of the bytes.
+        counts = [int(np.count_nonzero(self.said == outcome)) for outcome in range(len(OUTCOMES))]
         return {name: count for name, count in zip(OUTCOMES, counts, strict=True) if count}
 
 

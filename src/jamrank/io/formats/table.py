@@ -15,6 +15,7 @@ import polars as pl
 from jamrank.data.ids import UNNAMED
 from jamrank.errors import InputError
 from jamrank.io.documents import shown
+from jamrank.io.read_log import NotReadError
 from jamrank.io.records import Record
 from jamrank.typing import FloatArray
 
@@ -39,7 +40,7 @@ class Table:
     content : polars.DataFrame or list of dict
         A table, or records.
     written : bool
-        Whether all of a table is text, as in a CSV.
+        Whether all of a table is text, as in a CSV. Columns that were not read are null.
     who : str
         Whose votes they are, where the file does not say.
     given : mapping, optional
@@ -60,6 +61,13 @@ class Table:
         self._who, self._given, self._words = who, dict(given or {}), dict(words or {})
         self._unused = {*self._given, *(["words"] if self._words else [])}
         self.asked_in: str | None = None
+        # Names of columns whose values were looked at, of this table and those that were made of it.
+        self.looked_at: set[str] = set()
+
+    def _made_of_this(self, content: pl.DataFrame | list[Record], given: dict[str, str]) -> Table:
+        table = Table(content, self.written, self._who, given, self._words)
+        table.looked_at = self.looked_at
+        return table
 
     def lowered(self) -> Table | None:
         """Return the same table with column names in lower case and without spaces around; None if two would meet."""
@@ -72,7 +80,7 @@ class Table:
         else:
             content = [{names[name]: value for name, value in record.items()} for record in self._content]
         given = {role: names.get(column, column) for role, column in self._given.items()}
-        return Table(content, self.written, self._who, given, self._words)
+        return self._made_of_this(content, given)
 
     @property
     def unused(self) -> set[str]:
@@ -111,7 +119,7 @@ class Table:
         """Return a column as Python objects, None where there is nothing; ``a.b`` looks into records."""
         if name in self:
             if isinstance(self._content, pl.DataFrame):
-                return self._content[name].to_list()
+                return self._series(self._content, name).to_list()
             return [record.get(name) for record in self._content]
         outer, dot, inner = name.partition(".")
         if not dot or not self.has(outer):
@@ -120,21 +128,27 @@ class Table:
 
     def series(self, name: str) -> pl.Series | None:
         """Return a column of a table as it is; None where values must be looked at one by one."""
-        if isinstance(self._content, pl.DataFrame) and name in self:
-            return self._content[name]
-        return None
+        return self._series(self._content, name) if isinstance(self._content, pl.DataFrame) and name in self else None
+
+    def _series(self, content: pl.DataFrame, name: str) -> pl.Series:
+        self.looked_at.add(name)
+        if self.written and content[name].dtype == pl.Null:
+            raise NotReadError(name)
+        return content[name]
 
     def is_flat(self, name: str) -> bool:
         """Return whether a column is known to have neither lists nor records."""
-        series = self.series(name)
-        return series is not None and not series.dtype.is_nested() and series.dtype != pl.Object
+        if not isinstance(self._content, pl.DataFrame) or name not in self:
+            return False
+        kind = self._content.schema[name]
+        return not kind.is_nested() and kind != pl.Object
 
     def as_text(self) -> Table:
         """Return the same table with columns of text where it has been read into categories."""
         if not self.written or not isinstance(self._content, pl.DataFrame):
             return self
         content = self._content.with_columns(pl.col(pl.Enum).cast(pl.String))
-        return Table(content, self.written, self._who, self._given, self._words)
+        return self._made_of_this(content, self._given)
 
     def ids(self, name: str, missing: str | None = None) -> pl.Series:
         """Return a column of ids: text or whole numbers.
