@@ -41,7 +41,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     ("scored forward in time", r"Pairs look as if they were chosen by earlier votes.*", holds.adaptive),
     # the ranking
     ("groups never compared", r"The items form (?P<n>[\d,]+) groups that were never compared .*", holds.n_groups),
-    ("first in groups", r"First in (?:each group|some groups|the largest groups): (?P<rest>.*)\.", holds.firsts),
+    ("first in groups", r"First in (?:each group|some groups|the largest groups?): (?P<rest>.*)\.", holds.firsts),
     ("first item with probability",
      rf"(?P<first>{ID}) ranks first of [\d,]+ items \(probability (?P<p>[<>]?\d+ %)\); (?:(?P<last>{ID}) is last|(?P<shared>[\d,]+) items share the last rank)\."
      r"(?: Other candidates for the first rank: (?P<others>.*)\.)?", holds.first),
