@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from jamrank.data.ids import names_annotators
 from jamrank.data.sides import sides_identified
 from jamrank.fitting.latent_fit import LatentFit
 from jamrank.fitting.solution import Solution
@@ -29,6 +30,7 @@ from jamrank.inference.verdicts import (
     judge_relative,
     leaning,
     name_copies,
+    name_nobody,
 )
 from jamrank.inference.vote_summary import VoteSummary, whole_numbers
 from jamrank.noise import NOISES
@@ -83,6 +85,11 @@ class AnnotatorFit:
     def level_known(self) -> bool:
         """Whether the votes tell how high flips are, and not only which are higher."""
         return True
+
+    @property
+    def flip_known(self) -> bool:
+        """Whether votes tell of errors: a single annotator's agree with scores of their own, whatever the errors."""
+        return len(self.overall) > 1 or self.votes.gold is not None
 
     @property
     def allows_for_correlation(self) -> bool:
@@ -195,6 +202,8 @@ class AnnotatorFit:
         else:
             found = judge_relative(self.overall, low, high, self.response_bias)
         found = self.amend(found)
+        if not names_annotators(self.votes.annotators):
+            return name_nobody(found)
         return name_copies(found, self.votes.annotators, self.votes.copy_of)
 
     def amend(self, found: Verdicts) -> Verdicts:
@@ -224,11 +233,13 @@ class AnnotatorFit:
     def _flip_columns(self, level: float) -> dict[str, Any]:
         """Return flips with their intervals, which are missing where they would not hold.
 
-        So it is where only the prior tells how high flips are, and where annotators err together.
+        So it is where only the prior tells how high flips are, and where annotators err together. The flip of a
+        single annotator is missing, too, unless features or pairs of known truth tell of it.
         """
-        known = np.full(len(self.overall), self.level_known and not self.why_withheld)
+        told = np.full(len(self.overall), self.flip_known)
+        known = told & (self.level_known and not self.why_withheld)
         low, high = (self.votes.with_gaps(bound, known) for bound in self.flip_bounds(level))
-        return {"flip": self.overall, "flip_low": low, "flip_high": high}
+        return {"flip": self.votes.with_gaps(self.overall, told), "flip_low": low, "flip_high": high}
 
     def correlated_frame(self) -> Any:
         """Return annotators with correlated errors as a frame, highest correlation first."""
@@ -275,6 +286,11 @@ class LatentAnnotators(AnnotatorFit):
     def counted(self) -> bool:
         """Whether flips are shares of votes against the scores, not estimates of the noise."""
         return not NOISES[self.fit.settings.noise].flips
+
+    @property
+    def flip_known(self) -> bool:
+        """Whether votes tell of errors, as votes do that features explain."""
+        return super().flip_known or (not self.counted and self.fit.scorer != "objects")
 
     @property
     def allows_for_correlation(self) -> bool:
