@@ -127,7 +127,7 @@ def _first_place(analysis: Analysis) -> list[str]:
         return [f"{first} is the only item."]
     shared = int((ranking["rank"] == 1).sum())
     if shared == n_items:
-        return [f"All {n_items:,} items share the first rank."]
+        return [f"{'Both' if n_items == 2 else f'All {n_items:,}'} items share the first rank."]
     if shared > 1:
         return [f"{shared:,} of {n_items:,} items share the first rank; {last}."]
     sentence = f"{first} ranks first of {many(n_items, 'item')}"
