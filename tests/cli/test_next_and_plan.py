@@ -109,6 +109,13 @@ def test_votes_that_repeat_or_name_nobody_are_asked_again(text, tmp_path):
     assert result.exit_code == 0 and "Ask next" in result.output
 
 
+def test_a_plan_that_is_done_says_so(tmp_path):
+    rows = "ann,tea,milk,left\nbob,tea,milk,left\n" * 40
+    (tmp_path / "votes.csv").write_text("annotator,left,right,winner\n" + rows)
+    result = call("plan", tmp_path / "votes.csv", "--runs", 2, "--most", 20)
+    assert "No further votes are needed for an expected error of 10.0 % (mean of 2" in " ".join(result.output.split())
+
+
 def test_plan_says_how_many_votes_and_draws_them(votes, tmp_path):
     picture = tmp_path / "plan.svg"
     result = call("plan", votes, "--runs", 3, "--most", 200, "--target", 0.12, "--picture", picture, "--budget", 100)
