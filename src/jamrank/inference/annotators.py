@@ -15,6 +15,7 @@ from jamrank.data.sides import sides_identified
 from jamrank.fitting.latent_fit import LatentFit
 from jamrank.fitting.solution import Solution
 from jamrank.inference.agreement import Agreement, ordered_agreement
+from jamrank.inference.cluster_shrinkage import common_to_all
 from jamrank.inference.error_correlation import Links, correlated
 from jamrank.inference.exchangeability import codes
 from jamrank.inference.information import information_on_flips, interval, joint_covariance
@@ -429,30 +430,11 @@ class LatentAnnotators(AnnotatorFit):
         pull = np.repeat(strength * centre * (1 - centre), n_clusters)
         inherited = (covariance * pull).reshape(-1, n_annotators, n_clusters).sum(axis=2)
         variance = np.diag(covariance) + (inherited**2 / np.maximum(self.flip_information, 1e-6)).sum(axis=1)
-        moved, more = self._common_to_all(np.diag(covariance), pull, strength)
+        away = fitted.params - np.repeat(self.fit.overall.params, n_clusters)
+        moved, more = common_to_all(away, np.diag(covariance), pull, n_clusters)
         bounds = expit(interval(fitted.params + moved, variance + more)).reshape(n_annotators, n_clusters, 2)
         low, high = np.minimum(bounds[..., 0], self.flip), np.maximum(bounds[..., 1], self.flip)
         return np.stack([low, high], axis=2)
-
-    def _common_to_all(
-        self, variance: FloatArray, pull: FloatArray, strength: float
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the shrinkage bias of each flip's logit that comes from an effect of its cluster on all annotators.
-
-        Votes and prior are weighted as normals. The second value is the variance of the first.
-        """
-        if not strength > 0:
-            return np.zeros_like(pull), np.zeros_like(pull)
-        assert self.fit.overall is not None
-        n_clusters = self.flip.shape[1]
-        of_votes = np.maximum(1.0 / variance - pull, 1e-3)
-        away = self.fit.fitted.params - np.repeat(self.fit.overall.params, n_clusters)
-        without_pull = away * (of_votes + pull) / of_votes
-        weight = (of_votes * pull / (of_votes + pull)).reshape(-1, n_clusters)
-        total = np.maximum(weight.sum(axis=0), 1e-12)
-        common = (weight * without_pull.reshape(-1, n_clusters)).sum(axis=0) / total
-        share = (pull / (of_votes + pull)).reshape(-1, n_clusters)
-        return np.asarray((share * common).ravel()), np.asarray((share**2 / total).ravel())
 
 
 def _overall(fit: LatentFit) -> FloatArray:
