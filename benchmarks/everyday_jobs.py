@@ -141,13 +141,13 @@ def star_three_judges(rng: Rng) -> Drawn:
     return _star(rng, [0.05, 0.1, 0.2])
 
 
-def alpaca_eval(rng: Rng) -> Drawn:
-    """AlpacaEval's annotations: five models against a reference on 300 instructions, all by both judges."""
-    flips, n = np.array([0.05, 0.15]), 300
-    items, judges, scores = _names("model", 6, rng), _names("judge", 2, rng), rng.normal(0, 0.7, 6)
-    asked = np.meshgrid(np.arange(1, 6), np.arange(n), [0, 1], indexing="ij")
+def _alpaca_eval(rng: Rng, n_items: int, n: int) -> Drawn:
+    """AlpacaEval's annotations: models against a reference on ``n`` instructions, all by both judges."""
+    flips = np.array([0.05, 0.15])
+    items, judges, scores = _names("model", n_items, rng), _names("judge", 2, rng), rng.normal(0, 0.7, n_items)
+    asked = np.meshgrid(np.arange(1, n_items), np.arange(n), [0, 1], indexing="ij")
     model, instruction, who = (grid.ravel() for grid in asked)
-    truth = rng.random((6, n)) < expit(scores[:, None] - scores[0])
+    truth = rng.random((n_items, n)) < expit(scores[:, None] - scores[0])
     prefers = truth[model, instruction] ^ (rng.random(len(who)) < flips[who])
     names = np.array(items, dtype=object)
     frame = pl.DataFrame(
@@ -162,6 +162,14 @@ def alpaca_eval(rng: Rng) -> Drawn:
     truth_of = dict(zip(judges, flips.tolist(), strict=True))
     drawn = Drawn(frame, dict(zip(items, scores.tolist(), strict=True)), jr.JAM(), truth_of, frozenset(judges))
     return replace(drawn, sides=True, file="annotations.json")
+
+
+def alpaca_eval(rng: Rng) -> Drawn:
+    return _alpaca_eval(rng, 6, 300)
+
+
+def small_alpaca_eval(rng: Rng) -> Drawn:
+    return _alpaca_eval(rng, 5, 80)
 
 
 def four_models_three_judges(rng: Rng) -> Drawn:
@@ -341,6 +349,7 @@ JOBS = [
     Job("star, baseline always left, one judge", star_one_judge),
     Job("star, baseline always left, three judges", star_three_judges),
     Job("AlpacaEval file, two judges", alpaca_eval),
+    Job("AlpacaEval file of 4 models, 80 instructions", small_alpaca_eval),
     Job("4 models, 3 judges, 12,000 votes", four_models_three_judges),
     Job("12 models on 300 prompts, 5 judges", twelve_models_on_prompts),
     Job("8 models on prompts, one judge", one_judge_on_prompts),

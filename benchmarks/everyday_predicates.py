@@ -232,7 +232,7 @@ def compare_first(m: re.Match[str], c: Context) -> Found:
 
 def shared_first(m: re.Match[str], c: Context) -> Found:
     score = c.analysis.scores
-    return int((score > score.max() - 1e-9).sum()) == _number(m["n"])
+    return int((score > score.max() - 1e-9).sum()) == (_number(m["n"]) if m["n"] else 2)
 
 
 def last_only(m: re.Match[str], c: Context) -> Found:

@@ -41,14 +41,14 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     ("scored forward in time", r"Pairs look as if they were chosen by earlier votes.*", holds.adaptive),
     # the ranking
     ("groups never compared", r"The items form (?P<n>[\d,]+) groups that were never compared .*", holds.n_groups),
-    ("first in groups", r"First in (?:each group|some groups|the largest groups): (?P<rest>.*)\.", holds.firsts),
+    ("first in groups", r"First in (?:each group|some groups|the largest groups?): (?P<rest>.*)\.", holds.firsts),
     ("first item with probability",
      rf"(?P<first>{ID}) ranks first of [\d,]+ items \(probability (?P<p>[<>]?\d+ %)\); (?:(?P<last>{ID}) is last|(?P<shared>[\d,]+) items share the last rank)\."
      r"(?: Other candidates for the first rank: (?P<others>.*)\.)?", holds.first),
     ("likelier first item", rf"(?P<likelier>{ID}) is more likely to be first than (?P<first>{ID}), although its score is lower\.",
      holds.likelier_first),
     ("first item", rf"(?P<first>{ID}) ranks first of [\d,]+ items; (?:(?P<last>{ID}) is last|(?P<shared>[\d,]+) items share the last rank)\.", holds.last_only),
-    ("shared first rank", r"(?:All )?(?P<n>[\d,]+) (?:of [\d,]+ )?items share the first rank.*", holds.shared_first),
+    ("shared first rank", r"(?:(?:All )?(?P<n>[\d,]+) (?:of [\d,]+ )?|Both )items share the first rank.*", holds.shared_first),
     ("rank intervals", r"Rank intervals \(95 %\)(?: of the first five)?: (?P<rest>.*)", holds.rank_intervals),
     ("median rank interval",
      r"Median 95 % rank interval: [\d.]+ of [\d,]+ ranks(?:; (?P<upper>[\d,]+) items? (?:is|are) in the upper half with "
@@ -125,10 +125,10 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     ("too few for an orientation",
      r"(?P<n>[\d,]+) decided votes? (?:is|are) too few to distinguish them from random votes; .*", holds.few_decided),
     ("planned votes",
-     r"By .*?, about (?P<share>[\d.]+) % of all pairs of items are in the right order(?:, which meets the target \([\d.]+ %\)"
+     r"By .*?, (?:the order of the two items is right with a probability of )?about (?P<share>[\d.]+) %(?: of all pairs of items are in the right order)?(?:, which meets the target \([\d.]+ %\)"
      r"|(?P<never>; [\d.]+ % cannot be reached with votes like these)|; (?P<target>[\d.]+) % needs about (?P<more>[\d,]+) more votes like "
      r"these(?:, on new pairs or under new questions|, on new pairs|, under new questions)?)?\.", holds.planned),
-    ("planned votes, correlated", r"By .*right order.* This assumes independent errors; here they are correlated, .*", holds.correlated),
+    ("planned votes, correlated", r"By .*right .* This assumes independent errors; here they are correlated, .*", holds.correlated),
     ("ties", r"(?P<n>[\d,]+) votes? \([\d.]+ %\) (?:is a tie|are ties); .*", holds.ties),
     ("duplicates", r".*exact duplicates? of .*|Every vote occurs .*", holds.duplicates),
     ("uninformative", r"[\d,.]+ votes? (?:by those who always|(?:is|are) cancelled by the same annotator's vote) .*", holds.always),

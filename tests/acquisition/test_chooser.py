@@ -122,6 +122,16 @@ def test_a_small_group_that_can_be_joined_keeps_it_going():
     assert chooser.plan(runs=2, most_votes=40).votes_needed != 0
 
 
+@pytest.mark.parametrize(("won", "of"), [(52, 100), (50, 100)])
+def test_a_plan_for_two_items_begins_at_the_present_error(won, of):
+    """A few runs, each right or wrong on the one pair, would tell little; an order of equal scores is half wrong."""
+    votes = [("unnamed", "a", "b", "left" if k < won else "right") for k in range(of)]
+    chooser = jr.Chooser(votes, random_state=0, repeats=True)
+    status, plan = chooser.status(), chooser.plan(runs=4, most_votes=20)
+    assert plan.error[0] == pytest.approx(status.expected_error, abs=0.04)
+    assert plan.votes_needed != 0
+
+
 def test_only_pairs_that_can_be_asked_count():
     votes = [("ann", f"good {q}", f"bad {q}", "left", f"q{q}") for q in range(60) for _ in range(30)]
     chooser = jr.Chooser(votes, random_state=0, repeats=True)

@@ -109,6 +109,31 @@ def test_votes_that_repeat_or_name_nobody_are_asked_again(text, tmp_path):
     assert result.exit_code == 0 and "Ask next" in result.output
 
 
+def test_votes_that_share_a_truth_are_not_counted_as_independent(tmp_path):
+    """Four judges of the same 60 questions know less than four times as much as one."""
+    rng, rows = np.random.default_rng(3), []
+    for question in range(60):
+        for candidate, p in (("b", 0.62), ("c", 0.55), ("d", 0.5)):
+            better = rng.random() < p
+            for judge, flip in (("w", 0.05), ("x", 0.1), ("y", 0.1), ("z", 0.15)):
+                says = better ^ (rng.random() < flip)
+                rows.append(f"{judge},a,{candidate},{'right' if says else 'left'},q{question}")
+    path = tmp_path / "votes.csv"
+    path.write_text("\n".join(["annotator,left,right,winner,question", *rows]))
+    told = json.loads(call("plan", path, "--json", "--runs", 2, "--most", 10).output)["status"]["expected_error"]
+    votes = jr.read_comparisons(path)
+    shared, independent = (jr.Chooser(given, random_state=0).status() for given in (jr.JAM().fit(votes), votes))
+    assert told == pytest.approx(shared.expected_error, abs=0.02)
+    assert told > independent.expected_error + 0.02
+
+
+def test_a_plan_that_is_done_says_so(tmp_path):
+    rows = "ann,tea,milk,left\nbob,tea,milk,left\n" * 40
+    (tmp_path / "votes.csv").write_text("annotator,left,right,winner\n" + rows)
+    result = call("plan", tmp_path / "votes.csv", "--runs", 2, "--most", 20)
+    assert "No further votes are needed for an expected error of 10.0 % (mean of 2" in " ".join(result.output.split())
+
+
 def test_plan_says_how_many_votes_and_draws_them(votes, tmp_path):
     picture = tmp_path / "plan.svg"
     result = call("plan", votes, "--runs", 3, "--most", 200, "--target", 0.12, "--picture", picture, "--budget", 100)

@@ -22,7 +22,9 @@ AMPLIFYING |= {f"{name}_interval" for name in ("coef", "bias", "tie", "discrimin
 RIDGE = "chains follow the bent ridge along the scale of the scores, where they hardly moved"
 CASES_ON_RIDGES = ("crowd:JAM", "crowd:CrowdBT", "questions:JAM", "gold:JAM(known)", "gold:CrowdBT(known)")
 DRAWN = ("score_se", "score_low", "score_high", "rank_low", "rank_high", "flip_low", "flip_high")
+ALONE = "the flip of a single annotator is missing"
 CHANGED: dict[str, str] = {f"{case}/{column}": RIDGE for case in CASES_ON_RIDGES for column in DRAWN}
+CHANGED |= {f"two:*/{column}": ALONE for column in ("overall_flip", "flip_low", "flip_high")}
 
 GOLDEN = read()
 

@@ -9,7 +9,7 @@ from jamrank.report import Analysis, findings
 
 
 def jury(
-    seed: int, n_judges: int = 5, n_pairs: int = 500, flip: float = 0.2
+    seed: int, n_judges: int = 5, n_pairs: int = 500, flip: float | np.ndarray = 0.2
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     a, b = np.triu_indices(40, 1)
@@ -33,6 +33,14 @@ def test_a_copy_is_worth_nothing(n_judges):
     assert (found.first[0], found.second[0]) == (0, 1)
     assert found.correlation[0] > 0.99
     assert found.effective_judges == pytest.approx(n_judges - 1, abs=0.05)
+
+
+@pytest.mark.parametrize("flips", [[0.05, 0.15, 0.2, 0.5], [0.1, 0.1, 0.1, 0.5, 0.5], [0.05, 0.15, 0.2, 0.25]])
+def test_judges_beside_those_who_guess_are_independent(flips):
+    """Where others guess, they tell only products of the skills of the good judges, not how good each is."""
+    for seed in range(10):
+        left, right, said = jury(seed, len(flips), 400, np.array(flips))
+        assert correlated(jr.Comparisons.from_matrix(left, right, said)).effective_judges == len(flips)
 
 
 def test_three_who_copy_one_another_are_one():

@@ -6,6 +6,7 @@ import pytest
 from scipy.special import expit, logit
 
 import jamrank as jr
+from jamrank.data.ids import UNNAMED
 from jamrank.inference import best_first, flip_intervals
 from jamrank.inference.response_bias import ResponseBias
 from jamrank.inference.verdicts import judge_relative, verdicts
@@ -189,3 +190,24 @@ def test_where_only_ratios_are_known_the_evidence_has_the_flip_that_is_shown():
     found = judge_relative(flip, flip - 0.05, flip + 0.05)
     assert found.verdict == ["unresolved", "unresolved", "adversarial", "random"]
     assert found.evidence[2:] == ["flip 0.80: more wrong than right", "flip 0.50: as often wrong as right"]
+
+
+@pytest.mark.filterwarnings("ignore::jamrank.errors.JamrankWarning")
+@pytest.mark.parametrize("frames", ["polars", "pandas"])
+@pytest.mark.parametrize("model", [jr.BradleyTerry(), jr.CrowdBT(), jr.JAM()])
+def test_the_flip_of_a_single_annotator_is_missing(model, frames):
+    frame = jr.simulate(6, 1, 80, random_state=0).frame
+    for name in ("ann", UNNAMED):
+        own = frame.with_columns(annotator=pl.lit(name))
+        found = model.fit(jr.Comparisons.from_frame(own if frames == "polars" else own.to_pandas())).annotators_
+        for column in ("flip", "flip_low", "flip_high"):
+            assert found[column].isna().all() if frames == "pandas" else found[column].null_count() == 1
+        assert list(found["verdict"]) == ["alone"]
+        assert ("the votes name no annotators" in list(found["evidence"])) is (name == UNNAMED)
+
+
+def test_features_and_known_truths_tell_of_the_errors_of_a_single_annotator():
+    drawn = jr.simulate(20, 1, 400, n_features=2, flips=[0.2], random_state=0)
+    assert jr.JAM().fit(drawn.votes, drawn.features).annotators_["flip"].to_list()[0] == pytest.approx(0.2, abs=0.1)
+    gold = [(f"item{k:02}", f"item{k + 1:02}") for k in range(9)]
+    assert jr.JAM().fit(drawn.votes, gold=gold).annotators_["flip"].null_count() == 0

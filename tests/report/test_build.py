@@ -249,3 +249,22 @@ def test_a_thousand_items_take_less_than_three_megabytes():
     html = render(describe(Analysis(jr.Borda().fit(drawn.votes).result_, drawn.votes), "x", {}))
     assert len(html.encode()) < 1_000_000
     assert html.count('<th scope="row"') > 1000
+
+
+@pytest.mark.filterwarnings("ignore::jamrank.errors.JamrankWarning")
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        ("ab cd ef", None),
+        ("ab ab cd ef", "First in some groups: a (of 2 items"),
+        ("ab ab ab cd cd", "First in each group: "),
+        ("ab ac bc ab ac de de fg fg hi hi", "First in some groups: "),
+        ("ab ac bc ab ac bd cd de de fg hi jk", "First in the largest group: "),
+    ],
+)
+def test_firsts_are_named_of_groups_with_votes_enough(pairs, expected):
+    left, right = zip(*pairs.split(), strict=True)
+    votes = jr.Comparisons.from_arrays(left, right, ["x"] * len(left), [1.0] * len(left))
+    told = describe(Analysis(jr.BradleyTerry().fit(votes).result_, votes), "x", {}).summary["Ranking"]
+    firsts = [sentence for sentence in told if sentence.startswith("First in")]
+    assert not firsts if expected is None else firsts[0].startswith(expected)

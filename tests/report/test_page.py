@@ -491,7 +491,7 @@ def test_groups_that_were_never_compared_have_ranks_of_their_own(small):
     part = section(render(replace(small, within=within)), "Ranking")
     assert re.findall(r">(group \d: \d items)<", part) == ["group 1: 3 items", "group 2: 2 items"]
     assert '<td>2</td><td>1</td><th scope="row">wine 0003</th>' in part
-    assert json.loads(re.search(r'id="data-ranking.csv">(.*?)</script>', part).group(1)) == small.ranking.write_csv()
+    assert json.loads(re.search(r'id="data-ranking.csv">(.*?)</script>', part).group(1)) == within.write_csv()
 
 
 def test_of_many_groups_the_first_items_of_the_largest_are_drawn(small):

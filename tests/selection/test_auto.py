@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import expit
 
 import jamrank as jr
 from jamrank.errors import FeatureError, FormatError, NotFittedError, ParameterError
@@ -158,3 +159,30 @@ def test_difficulty_is_tried_where_pairs_have_several_votes_and_taken_where_it_p
     assert jr.Auto().fit(hard).chosen_ == "JAM difficulty"
     sparse = jr.simulate(40, 8, 900, random_state=4).votes
     assert "JAM difficulty" not in set(jr.Auto().fit(sparse).comparison_["model"])
+
+
+def star(n_candidates, flips, n_questions, truth, seed):
+    """Return votes on a baseline against candidates, all questions by all judges; the baseline is on the left."""
+    rng = np.random.default_rng(seed)
+    candidate, question = (grid.ravel() for grid in np.indices((n_candidates, n_questions)))
+    probability = expit(rng.normal(0, 0.7, n_candidates + 1))[1:][candidate]
+    shared = rng.random(len(candidate)) < probability
+    votes = []
+    for judge, flip in enumerate(flips):
+        better = shared if truth == "pair" else rng.random(len(candidate)) < probability
+        votes.append((candidate, question, np.full(len(candidate), judge), better ^ (rng.random(len(better)) < flip)))
+    candidate, question, judge, won = (np.concatenate(column) for column in zip(*votes, strict=True))
+    ids = ["base"] * len(won), [f"candidate{k}" for k in candidate], [f"judge{k}" for k in judge]
+    return jr.Comparisons.from_arrays(*ids, 1.0 - won, question=[f"question{k}" for k in question])
+
+
+@pytest.mark.parametrize("n_candidates", [2, 4])
+def test_judges_of_the_same_questions_of_few_candidates_share_a_truth(n_candidates):
+    """The three or five models are few pairs, but votes on many questions tell what shares a truth."""
+    found = [jr.Auto().choose(star(n_candidates, [0.05, 0.15], 160, "pair", seed))[1] for seed in range(5)]
+    assert [choice.name for choice in found] == ["JAM"] * 5
+
+
+def test_independent_votes_on_questions_keep_the_simplest_model():
+    found = [jr.Auto().choose(star(3, [0.0, 0.0, 0.0], 60, "vote", seed))[1] for seed in range(20)]
+    assert sum(choice.name != "BradleyTerry" for choice in found) <= 1

@@ -128,6 +128,42 @@ def test_votes_of_an_annotator_in_a_fold_depend_on_each_other():
     assert found.high - found.value == pytest.approx(expected, rel=0.05)
 
 
+def on_questions(shared, within=0.0):
+    """Return the interval of a gain on three pairs of items under 100 questions, by two annotators, in two folds.
+
+    shared: Standard deviation of what both votes on a pair within a question gain.
+    within: What all votes on two items in one fold gain, and those in the other lose; of annotators it cancels out.
+    """
+    rng, pair, question = np.random.default_rng(7), np.repeat(np.arange(3), 200), np.tile(np.arange(100).repeat(2), 3)
+    gain = (
+        rng.normal(0, shared, 300).repeat(2) + within * np.where(question % 2, 1.0, -1.0) * np.array([1, 1, -2])[pair]
+    )
+    ids = ["base"] * 600, [f"item{k}" for k in pair]
+    votes = jr.Comparisons.from_arrays(
+        *ids, np.tile([0, 1], 300), np.ones(600), question=[f"{k:02}" for k in question]
+    )
+    assert votes.n_folded == 600
+    at = np.lexsort((question, pair))
+    assert (votes.questions[votes.pair_question[votes.vote_pair]] == [f"{k:02}" for k in question[at]]).all()
+    fold, a = question[at] % 2, np.full(600, 0.5)
+    trials = {name: Trial(Candidate(name, Oracle), p, 0.0) for name, p in (("a", a), ("b", a * np.exp(gain[at])))}
+    return HeldOut(votes, fold, trials).difference("a", "b"), gain
+
+
+def test_votes_on_a_pair_depend_on_each_other_within_a_question():
+    """What both votes on a pair within a question gain counts once; there are 300 such pairs, not three."""
+    found, gain = on_questions(shared=0.1)
+    assert found.high - found.value == pytest.approx(1.96 * gain[::2].std() / np.sqrt(300), rel=0.15)
+
+
+def test_votes_on_two_items_in_a_fold_depend_on_each_other():
+    """The votes of three pairs in two folds move together: the mean is as uncertain as that of six sums."""
+    found, _ = on_questions(shared=0.01, within=0.1)
+    sums = 100 * 0.1 * np.array([1, 1, 2])
+    expected = 1.96 * np.sqrt(6 / 3 * 2 * (sums**2).sum()) / 600
+    assert found.high - found.value == pytest.approx(expected, rel=0.1)
+
+
 def _population() -> float:
     rng = np.random.default_rng(2)
     true = rng.uniform(0.1, 0.9, 400_000)

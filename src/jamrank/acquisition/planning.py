@@ -2,7 +2,8 @@
 
 In each run a truth is drawn from the posterior, scores and annotators. Then the strategy chooses votes, round by
 round, which are drawn from that truth; the belief is updated vote by vote, without refits. The error compares the
-order of the belief with the truth of the run.
+order of the belief with the truth of the run and, of few items, with draws from the belief: a few runs of a single
+truth would tell little of the order of two items.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from jamrank.acquisition.stopping import error_of_draws
 from jamrank.acquisition.view import Proposals, View, candidate_pairs
 from jamrank.typing import FloatArray, IntArray
 
+# Items that are compared with the belief's order, of the truth and of draws.
+_COMPARED = 400
 # Number of rounds of a run.
 _MOST_ROUNDS = 200
 
@@ -93,7 +96,8 @@ def _run(
     truth, flips = _draw_truth(belief, rng)
     component = None if belief.has_features else joinable_groups(belief.pool, goal.group)
     joined, asked = 0, np.empty((2, 0), dtype=np.int64)
-    error, spent = [_error(belief, goal, truth, component)], [0.0]
+    apart = rng.spawn(1)[0]
+    error, spent = [_error(belief, goal, truth, component, apart)], [0.0]
     given = np.zeros(len(cost))
     for _ in range(rounds):
         who, first, second = _ask(belief, goal, strategy, cost, given, a_round, share_cap, rng)
@@ -106,7 +110,7 @@ def _run(
         if component is not None:
             asked = np.concatenate([asked, [first, second]], axis=1)
             component, joined = joinable_groups(belief.pool, goal.group, (asked[0], asked[1])), joined + 1
-        error.append(_error(belief, goal, truth, component))
+        error.append(_error(belief, goal, truth, component, apart))
         spent.append(spent[-1] + float(cost[who].sum()))
     return np.array(error), np.array(spent), joined if component is None else rounds + 1
 
@@ -123,9 +127,13 @@ def _draw_truth(belief: Belief, rng: np.random.Generator) -> tuple[FloatArray, F
     return scores.mean + noise, belief.reliability.draw(rng, np.asarray(votes, dtype=np.float64))
 
 
-def _error(belief: Belief, goal: Goal, truth: FloatArray, component: IntArray | None) -> float:
-    centred = (truth - truth.mean())[None, :]
-    return error_of_draws(centred, belief.scores.mean - belief.scores.mean.mean(), goal, component)
+def _error(
+    belief: Belief, goal: Goal, truth: FloatArray, component: IntArray | None, rng: np.random.Generator
+) -> float:
+    """Return the error by the truth and as many draws from the belief as few items need."""
+    mean = belief.scores.mean - belief.scores.mean.mean()
+    drawn = mean + belief.scores.deviations(_COMPARED // max(len(mean), 1), rng)
+    return error_of_draws(np.concatenate([(truth - truth.mean())[None, :], drawn]), mean, goal, component)
 
 
 def _ask(

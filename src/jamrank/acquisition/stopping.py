@@ -160,7 +160,8 @@ def error_of_draws(draws: FloatArray, scores: FloatArray, goal: Goal, component:
     if not len(first):
         return 0.5
     gap = np.sign(scores[first] - scores[second])
-    wrong = (np.sign(draws[:, first] - draws[:, second]) * gap < 0).mean(axis=0)
+    # Equal scores are half an error.
+    wrong = (1 - (np.sign(draws[:, first] - draws[:, second]) * gap).mean(axis=0)) / 2
     return float(np.where(are_apart(component, first, second), 0.5, wrong).mean())
 
 

@@ -16,6 +16,7 @@ from jamrank.errors import InputError, ParameterError
 if TYPE_CHECKING:
     from jamrank.acquisition import Chooser
     from jamrank.data.comparisons import Comparisons
+    from jamrank.models import JAM
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -101,7 +102,7 @@ def open_chooser(request: CollectionRequest, quiet: bool) -> Chooser:
     items, questions = _read_items(request.items, [] if votes is None else votes.items.tolist())
     names, costs, capacity = _read_annotators(request.annotators, [] if votes is None else votes.annotators.tolist())
     return Chooser(
-        votes,
+        votes if votes is None or request.features is not None else _with_model(votes),
         request.goal,
         request.k,
         _threshold(request.threshold, [*items, *([] if votes is None else votes.items.tolist())]),
@@ -119,6 +120,25 @@ def open_chooser(request: CollectionRequest, quiet: bool) -> Chooser:
         gold=None if request.gold is None else read_gold(request.gold),
         repeats=request.repeats or ("last" if votes is not None and _repeats_votes(votes) else False),
     )
+
+
+def _with_model(votes: Comparisons) -> Comparisons | JAM:
+    """Return a JAM fitted to votes of which those on a pair share a truth, from which the chooser takes its model."""
+    import warnings
+
+    from jamrank.errors import JamrankWarning
+    from jamrank.models import JAM
+    from jamrank.selection.agreeing import agree_more
+    from jamrank.selection.design import FEWEST_TO_COMPARE, examine_design
+
+    design = examine_design(votes)
+    if design.n_annotators < 2 or not design.repeats or design.n_decided < FEWEST_TO_COMPARE:
+        return votes
+    if not agree_more(votes, "flip"):
+        return votes
+    with warnings.catch_warnings():  # the chooser fits the same votes and warns itself
+        warnings.simplefilter("ignore", JamrankWarning)
+        return JAM(ties="davidson" if votes.n_ties else "leave out").fit(votes)
 
 
 def _repeats_votes(votes: Comparisons) -> bool:

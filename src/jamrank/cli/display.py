@@ -161,10 +161,11 @@ def _effect_rows(effects: pl.DataFrame) -> list[list[str]]:
 
 def print_groups(console: Console, by: str, table: pl.DataFrame, groups: Sequence[str], where: str) -> None:
     """Print the rank of each item overall and in each group; of many groups, in the first."""
-    columns = ["item", "rank", *(f"rank {name}" for name in groups)]
-    titles = ["item", "overall", *(safe_text(name, longest=24) for name in groups)]
+    joined = ["group"] if "group" in table.columns else []
+    columns = ["item", *joined, "rank", *(f"rank {name}" for name in groups)]
+    titles = ["item", *joined, "overall", *(safe_text(name, longest=24) for name in groups)]
     rows = [[safe_text(v) if v is not None else "–" for v in row] for row in table.select(columns).iter_rows()]
-    kept = min(columns_that_fit(console, titles, rows), _GROUPS + 2)
+    kept = min(columns_that_fit(console, titles, rows), _GROUPS + len(joined) + 2)
     print_table(console, f"Rank by {safe_text(by)}", titles[:kept], [row[:kept] for row in rows])
     left_out = len(titles) - kept
     if left_out:

@@ -81,6 +81,9 @@ def _show(made: Plan, status: Status, budget: float | None, picture: str | None)
         horizon = f"{many(float(made.votes[-1]), 'further vote')}"
         text = f"The target of {in_percent(made.target)} is not reached within {horizon}; "
         text += f"error then {in_percent(made.error[-1])}."
+    elif made.votes_needed == 0:
+        text = f"No further votes are needed for an expected error of {in_percent(made.target)} "
+        text += f"(mean of {made.runs} simulated collections: {in_percent(made.error[0])})."
     else:
         needed, price = about(made.votes_needed, "further vote"), number(two_digits(made.cost_needed))
         text = f"{needed[0].upper()}{needed[1:]} on chosen pairs at a cost of {price} bring the "

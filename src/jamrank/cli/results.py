@@ -78,7 +78,7 @@ def result_files(
     from jamrank.report.csv_text import csv_text
     from jamrank.report.exports import parquet_bytes
 
-    tables = {"ranking": report.ranking, "annotators": report.annotators}
+    tables = {"ranking": analysis.written_ranking, "annotators": report.annotators}
     pairs = report.pairs
     if pairs is not None and pairs.height <= _MOST_PAIRS_AS_TEXT:
         tables["pairs"] = pairs
@@ -159,7 +159,7 @@ def earlier_files() -> Mapping[str, Callable[[Path], bool]]:
         return lambda path: set(names) <= set(columns_of(path))
 
     return {
-        "by.csv": begins_with(rb"item,rank,score,rank[ _]"),
+        "by.csv": begins_with(rb"item,(group,)?rank,score,rank[ _]"),
         "jury.csv": begins_with(rb"judge,votes,ties,refused,"),
         "features.csv": begins_with(rb"feature,coef,effect\n"),
         "effects.csv": begins_with(rb"covariate,annotator,coef,"),
@@ -169,7 +169,7 @@ def earlier_files() -> Mapping[str, Callable[[Path], bool]]:
         "results.json": begins_with(rb'\{\n "model": "'),
         "preferences.csv": begins_with(rb"chosen,rejected,"),
         "preferences.jsonl": begins_with(rb'\{"prompt": "'),
-        "leaderboard.md": begins_with(rb"# [^\n]*\n\n\| Rank \| Item \| Score \|"),
+        "leaderboard.md": begins_with(rb"# [^\n]*\n\n(\| Group )?\| Rank \| Item \| Score \|"),
         "ranking.parquet": has_columns("item", "rank", "score", "score_se"),
         "annotators.parquet": has_columns("annotator", "votes", "flip", "verdict"),
         "pairs.parquet": has_columns("left", "right", "votes", "p_left"),

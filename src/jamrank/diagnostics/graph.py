@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.rows import PairCounts
-from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
+from jamrank.typing import BoolArray, Int32Array, IntArray
 
 
 def components(counts: PairCounts) -> Int32Array:
@@ -128,19 +128,6 @@ def separation(counts: PairCounts) -> Separation:
     return Separation(
         int(n_groups), np.flatnonzero((losses == 0) & (wins > 0)), np.flatnonzero((wins == 0) & (losses > 0))
     )
-
-
-def components_of(votes: Comparisons, scores: FloatArray) -> IntArray | None:
-    """Return the connected component of each item, the largest numbered 0; None where there is only one."""
-    found = components(PairCounts.decided(votes))
-    if not found.any():
-        return None
-    size = np.bincount(found)
-    best = np.full(len(size), -np.inf)
-    np.maximum.at(best, found, scores)
-    place = np.empty(len(size), dtype=np.int64)
-    place[np.lexsort((-best, -size))] = np.arange(len(size))
-    return np.asarray(place[found])
 
 
 def question_of_items(votes: Comparisons) -> IntArray | None:

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from jamrank.data.ids import names_annotators
 from jamrank.data.sides import sides_identified
 from jamrank.fitting.latent_fit import LatentFit
 from jamrank.fitting.solution import Solution
 from jamrank.inference.agreement import Agreement, ordered_agreement
+from jamrank.inference.cluster_shrinkage import common_to_all
 from jamrank.inference.error_correlation import Links, correlated
 from jamrank.inference.exchangeability import codes
 from jamrank.inference.information import information_on_flips, interval, joint_covariance
@@ -29,6 +31,7 @@ from jamrank.inference.verdicts import (
     judge_relative,
     leaning,
     name_copies,
+    name_nobody,
 )
 from jamrank.inference.vote_summary import VoteSummary, whole_numbers
 from jamrank.noise import NOISES
@@ -83,6 +86,11 @@ class AnnotatorFit:
     def level_known(self) -> bool:
         """Whether the votes tell how high flips are, and not only which are higher."""
         return True
+
+    @property
+    def flip_known(self) -> bool:
+        """Whether votes tell of errors: a single annotator's agree with scores of their own, whatever the errors."""
+        return len(self.overall) > 1 or self.votes.gold is not None
 
     @property
     def allows_for_correlation(self) -> bool:
@@ -195,6 +203,8 @@ class AnnotatorFit:
         else:
             found = judge_relative(self.overall, low, high, self.response_bias)
         found = self.amend(found)
+        if not names_annotators(self.votes.annotators):
+            return name_nobody(found)
         return name_copies(found, self.votes.annotators, self.votes.copy_of)
 
     def amend(self, found: Verdicts) -> Verdicts:
@@ -224,11 +234,13 @@ class AnnotatorFit:
     def _flip_columns(self, level: float) -> dict[str, Any]:
         """Return flips with their intervals, which are missing where they would not hold.
 
-        So it is where only the prior tells how high flips are, and where annotators err together.
+        So it is where only the prior tells how high flips are, and where annotators err together. The flip of a
+        single annotator is missing, too, unless features or pairs of known truth tell of it.
         """
-        known = np.full(len(self.overall), self.level_known and not self.why_withheld)
+        told = np.full(len(self.overall), self.flip_known)
+        known = told & (self.level_known and not self.why_withheld)
         low, high = (self.votes.with_gaps(bound, known) for bound in self.flip_bounds(level))
-        return {"flip": self.overall, "flip_low": low, "flip_high": high}
+        return {"flip": self.votes.with_gaps(self.overall, told), "flip_low": low, "flip_high": high}
 
     def correlated_frame(self) -> Any:
         """Return annotators with correlated errors as a frame, highest correlation first."""
@@ -275,6 +287,11 @@ class LatentAnnotators(AnnotatorFit):
     def counted(self) -> bool:
         """Whether flips are shares of votes against the scores, not estimates of the noise."""
         return not NOISES[self.fit.settings.noise].flips
+
+    @property
+    def flip_known(self) -> bool:
+        """Whether votes tell of errors, as votes do that features explain."""
+        return super().flip_known or (not self.counted and self.fit.scorer != "objects")
 
     @property
     def allows_for_correlation(self) -> bool:
@@ -413,30 +430,11 @@ class LatentAnnotators(AnnotatorFit):
         pull = np.repeat(strength * centre * (1 - centre), n_clusters)
         inherited = (covariance * pull).reshape(-1, n_annotators, n_clusters).sum(axis=2)
         variance = np.diag(covariance) + (inherited**2 / np.maximum(self.flip_information, 1e-6)).sum(axis=1)
-        moved, more = self._common_to_all(np.diag(covariance), pull, strength)
+        away = fitted.params - np.repeat(self.fit.overall.params, n_clusters)
+        moved, more = common_to_all(away, np.diag(covariance), pull, n_clusters)
         bounds = expit(interval(fitted.params + moved, variance + more)).reshape(n_annotators, n_clusters, 2)
         low, high = np.minimum(bounds[..., 0], self.flip), np.maximum(bounds[..., 1], self.flip)
         return np.stack([low, high], axis=2)
-
-    def _common_to_all(
-        self, variance: FloatArray, pull: FloatArray, strength: float
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the shrinkage bias of each flip's logit that comes from an effect of its cluster on all annotators.
-
-        Votes and prior are weighted as normals. The second value is the variance of the first.
-        """
-        if not strength > 0:
-            return np.zeros_like(pull), np.zeros_like(pull)
-        assert self.fit.overall is not None
-        n_clusters = self.flip.shape[1]
-        of_votes = np.maximum(1.0 / variance - pull, 1e-3)
-        away = self.fit.fitted.params - np.repeat(self.fit.overall.params, n_clusters)
-        without_pull = away * (of_votes + pull) / of_votes
-        weight = (of_votes * pull / (of_votes + pull)).reshape(-1, n_clusters)
-        total = np.maximum(weight.sum(axis=0), 1e-12)
-        common = (weight * without_pull.reshape(-1, n_clusters)).sum(axis=0) / total
-        share = (pull / (of_votes + pull)).reshape(-1, n_clusters)
-        return np.asarray((share * common).ravel()), np.asarray((share**2 / total).ravel())
 
 
 def _overall(fit: LatentFit) -> FloatArray:

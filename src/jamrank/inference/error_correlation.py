@@ -26,6 +26,8 @@ _MOST_JUDGES = 3_000
 _ROUNDS, _ITERATIONS = 30, 500
 # Of many couples, those whose surplus is near the largest are removed together.
 _FEW_COUPLES, _NEAR = 500, 0.8
+# Up to so many judges, the variances of skills allow for those of third judges.
+_JOINT = 64
 # Fewest third judges with whom both judges of a couple share pairs; the skills are estimated from these.
 _LEAST_OTHERS = 2
 # Pseudo-counts of common pairs that shrink a judge's skill to its initial value.
@@ -194,13 +196,14 @@ def _surplus(couples: Couples, guess: FloatArray) -> tuple[FloatArray, FloatArra
     first_limit, limit = (-float(ndtri(alarm / np.count_nonzero(telling))) for alarm in (_FALSE_ALARM, _FURTHER))
     few = len(common) <= _FEW_COUPLES
     for _ in range(_ROUNDS):
-        (one, unsure_one), (other, unsure_other) = _skills(couples, aside, guess, few)
+        (one, unsure_one), (other, unsure_other), together = _skills(couples, aside, guess, few)
         excess = _excess(one, other, agreement)
         unsure = unsure_one + unsure_other
         alike = np.abs(excess) <= _TOO_FAR * np.sqrt(unsure + (1 - agreement**2) / common)
         one, other = one - excess * unsure_one / unsure, other + excess * unsure_other / unsure
         explained = one * other
-        variance = (1 - explained**2) / common + one**2 * unsure_other + other**2 * unsure_one
+        variance = (1 - explained**2) / common
+        variance += one**2 * unsure_other + other**2 * unsure_one + 2 * explained * together
         surplus = np.where(telling & alike, (agreement - explained) / np.sqrt(variance), 0.0)
         worst = float(surplus[~aside].max(initial=0.0))
         if worst <= (limit if aside.any() else first_limit):
@@ -226,11 +229,11 @@ def _excess(one: FloatArray, other: FloatArray, agreement: FloatArray) -> FloatA
 
 def _skills(
     couples: Couples, aside: BoolArray, guess: FloatArray, few: bool
-) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
-    """Return the skills of both judges of each couple, estimated from the other couples, with their variances.
+) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray], FloatArray]:
+    """Return the skills of both judges of each couple, estimated from the other couples; variances and covariance.
 
     If couples are few, skills are refitted without each of them. If they are many, a couple hardly changes the skills
-    of third judges, and only the last step leaves it out.
+    of third judges, and only the last step leaves it out; third judges' skills are then taken as known.
     """
     a, b = couples.first, couples.second
     weight, agreed = (couples.matrix(v, ~aside) for v in (couples.common, couples.common * couples.agreement))
@@ -256,7 +259,39 @@ def _skills(
     for k, j in ((a, b), (b, a)):
         known = np.maximum(below[row, k] - own_weight * skill[row, j] ** 2, 0.0)
         found.append((_ratio(above[row, k] - own_told * skill[row, j], known, start[k]), 1 / (known + _IMAGINED)))
-    return found[0], found[1]
+    judges = np.unique(np.concatenate([a, b]))
+    if not few or len(judges) > _JOINT:
+        return found[0], found[1], np.zeros(len(a))
+    at = np.searchsorted(judges, a), np.searchsorted(judges, b)
+    unsure_one, unsure_other, together = _covariances(skill[:, judges], weight[np.ix_(judges, judges)], *at)
+    return (found[0][0], unsure_one), (found[1][0], unsure_other), together
+
+
+def _covariances(
+    skill: FloatArray, weight: FloatArray, first: IntArray, second: IntArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the variances of the skills of both judges of each couple, without that couple, and their covariance.
+
+    Third judges' skills are uncertain, too: where others guess, a good judge shows only in products of skills.
+
+    skill: One row for each couple.
+    weight: Common pairs of any two judges.
+    """
+    row = np.arange(len(first))
+    weights = np.repeat(weight[None], len(row), axis=0)
+    weights[row, first, second] = weights[row, second, first] = 0.0
+    product = skill[:, :, None] * skill[:, None, :]
+    inverse = np.linalg.inv(_normal_matrix(weights, skill, product))
+    scatter = _normal_matrix(weights * (1 - product**2), skill, product)
+    found = np.einsum("kij,kjl,klm->kim", inverse, scatter, inverse, optimize=True)
+    return found[row, first, first], found[row, second, second], found[row, first, second]
+
+
+def _normal_matrix(weights: FloatArray, skill: FloatArray, product: FloatArray) -> FloatArray:
+    """Return the normal matrix of the least squares that fit products of skills, with the imagined pairs."""
+    found, diagonal = weights * product, np.arange(skill.shape[1])
+    found[:, diagonal, diagonal] = np.einsum("kij,kj->ki", weights, skill**2) + _IMAGINED
+    return found
 
 
 def _ratio(above: FloatArray, below: FloatArray, start: FloatArray) -> FloatArray:

@@ -91,6 +91,11 @@ def name_copies(found: Verdicts, names: NDArray[Any], copy_of: IntArray) -> Verd
     return Verdicts(verdict, evidence, action)
 
 
+def name_nobody(found: Verdicts) -> Verdicts:
+    """Return the verdict on all votes together, for votes that name no annotators."""
+    return Verdicts(found.verdict, ["the votes name no annotators"], ["name the annotators of the votes"])
+
+
 def flip_intervals(
     flip: FloatArray, information: FloatArray, votes: FloatArray, level: float = 0.95
 ) -> tuple[FloatArray, FloatArray]:

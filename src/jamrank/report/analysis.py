@@ -12,8 +12,7 @@ from jamrank.acquisition.goals import Goal
 from jamrank.acquisition.suggestions import Suggestions, suggest_pairs
 from jamrank.data.comparisons import Comparisons
 from jamrank.diagnostics import Contested, Health, Unsettled, check, contested_pairs, unsettled_pairs
-from jamrank.diagnostics.graph import components_of, question_of_items
-from jamrank.inference.order_probability import OrderProbability
+from jamrank.diagnostics.graph import question_of_items
 from jamrank.inference.result import RankingResult
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.report.record import AgreementMatrix, Skills
@@ -67,17 +66,6 @@ class Analysis(ResultTables):
         return AgreementMatrix(names, found.share, found.n_others)
 
     @cached_property
-    def group_ranking(self) -> pl.DataFrame | None:
-        """The ranking within each group of items that votes join, by group; None where there is one group."""
-        within = self.order.within_groups
-        if within is None:
-            return None
-        items = self.items[within["place"].to_numpy()].tolist()
-        shown = self.shown_ranking.select("item", "score", "score_se", "score_low", "score_high")
-        named = within.drop("place").with_columns(pl.Series("item", items, dtype=shown["item"].dtype, strict=False))
-        return named.join(shown, on="item", how="left", maintain_order="left")
-
-    @cached_property
     def n_judges(self) -> int:
         """The number of annotators with decided votes."""
         return int(np.count_nonzero(self.result.votes.decided_votes > 0))
@@ -122,19 +110,10 @@ class Analysis(ResultTables):
         """Whether there are draws of the scores, or can be."""
         return self.interval_kind in ("posterior", "information") and self.result.votes.source is not None
 
-    @cached_property
-    def order(self) -> OrderProbability:
-        """Probabilities that one item is above another."""
-        together = self._all_votes if self.in_memory and self.result.scores.features is None else None
-        group = None if together is None else components_of(together, self.scores)
-        return self.result.order(group)
-
     @property
-    def _all_votes(self) -> Comparisons:
-        """The votes, together with pairs of known truth where there are some."""
-        gold = self.result.votes.gold
-        assert isinstance(self.votes, Comparisons)
-        return self.votes if gold is None else gold.with_truths
+    def known_votes(self) -> Comparisons | None:
+        """The votes, where they are in memory."""
+        return self.votes if isinstance(self.votes, Comparisons) else None
 
     @cached_property
     def health(self) -> Health | None:

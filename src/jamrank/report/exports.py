@@ -90,19 +90,25 @@ def leaderboard(ranking: Any, title: str = "Leaderboard") -> str:
     Parameters
     ----------
     ranking : data frame
-        The ranking, such as ``model.ranking_`` or ``model.ranking_on("elo")``.
+        The ranking, such as ``model.ranking_`` or ``model.ranking_on("elo")``; with a column ``group``, that within
+        groups of items.
     title : str
         The heading.
     """
     frame = pl.DataFrame(ranking)
     digits = 0 if frame["score"].abs().max() > 100 else 3  # type: ignore[operator]
     errors = frame["score_se"].null_count() < frame.height and not frame["score_se"].cast(pl.Float64).is_nan().all()
-    header = ["Rank", "Item", "Score", *(["± SE", "Rank interval"] if errors else [])]
-    lines = [f"# {_cell(title)}", "", _line(header), _line(["---:", ":---", *["---:"] * (len(header) - 2)])]
+    group = ["Group"] if "group" in frame.columns else []
+    header = [*group, "Rank", "Item", "Score", *(["± SE", "Rank interval"] if errors else [])]
+    sides = [":---" if name == "Item" else "---:" for name in header]
+    lines = [f"# {_cell(title)}", "", _line(header), _line(sides)]
     for row in frame.iter_rows(named=True):
         cells = [str(row["rank"]), _cell(str(row["item"])), f"{row['score']:.{digits}f}"]
+        if group:
+            cells.insert(0, str(row["group"]))
         if errors:
-            cells += [f"{row['score_se']:.{digits}f}", f"{row['rank_low']:.0f}–{row['rank_high']:.0f}"]
+            ranks = "" if row["rank_low"] is None else f"{row['rank_low']:.0f}–{row['rank_high']:.0f}"
+            cells += [f"{row['score_se']:.{digits}f}", ranks]
         lines.append(_line(cells))
     return "\n".join([*lines, ""])
 
@@ -126,7 +132,7 @@ def results(tables: ResultTables) -> dict[str, Any]:
         "iterations": fit.n_iter,
         "log_likelihood": fit.log_likelihood,
         "ties_left_out": tables.excluded_ties,
-        "ranking": tables.shown_ranking.to_dicts(),
+        "ranking": tables.written_ranking.to_dicts(),
         "annotators": tables.annotators.to_dicts(),
         "features": None if features is None else features.to_dicts(),
         **({} if tables.effects is None else {"effects": tables.effects.to_dicts()}),
@@ -164,7 +170,7 @@ def exported(
         raise ParameterError(f"export is {unknown[0]!r}; expected one of {', '.join(map(repr, EXPORTS))}")
     files: dict[str, str | bytes] = {}
     if "parquet" in kinds:
-        frames = {"ranking": tables.shown_ranking, "annotators": tables.annotators, "pairs": tables.pairs}
+        frames = {"ranking": tables.written_ranking, "annotators": tables.annotators, "pairs": tables.pairs}
         files |= {f"{name}.parquet": parquet_bytes(frame) for name, frame in frames.items()}
     if "json" in kinds:
         content = {**results(tables), "pairs": tables.pairs.to_dicts()}
@@ -174,7 +180,7 @@ def exported(
     if "dpo" in kinds:
         files["preferences.jsonl"] = _dpo_lines(_preferences(tables.pairs, least), texts or {})
     if "markdown" in kinds:
-        files["leaderboard.md"] = leaderboard(tables.shown_ranking, title)
+        files["leaderboard.md"] = leaderboard(tables.written_ranking, title)
     return files
 
 

@@ -10,6 +10,7 @@ from jamrank.diagnostics import SETTLED
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.report.analysis import Analysis
 from jamrank.report.judges import are_correlated, judge_sentences, listed, same_votes, too_narrow
+from jamrank.rows import PairCounts
 from jamrank.text import many, pairs_of_items, percent, safe_text
 from jamrank.typing import FloatArray
 
@@ -126,7 +127,7 @@ def _first_place(analysis: Analysis) -> list[str]:
         return [f"{first} is the only item."]
     shared = int((ranking["rank"] == 1).sum())
     if shared == n_items:
-        return [f"All {n_items:,} items share the first rank."]
+        return [f"{'Both' if n_items == 2 else f'All {n_items:,}'} items share the first rank."]
     if shared > 1:
         return [f"{shared:,} of {n_items:,} items share the first rank; {last}."]
     sentence = f"{first} ranks first of {many(n_items, 'item')}"
@@ -161,19 +162,27 @@ def _rivals(analysis: Analysis, chance: FloatArray) -> list[tuple[object, float]
 
 
 def _firsts_of_groups(analysis: Analysis) -> list[str]:
+    """Name the first items of the largest groups; not where a group has fewer votes than items.
+
+    There each vote is the only one that joins two parts of the group, and tells little of which item is first.
+    """
     group, parts = analysis.order.group, []
-    assert group is not None
-    for number in range(min(int(group.max()) + 1, _MOST_NAMED)):
+    assert group is not None and analysis.known_votes is not None
+    counts = PairCounts.decided(analysis.known_votes)
+    sizes = np.bincount(group)
+    enough = np.bincount(group[counts.first], counts.votes, len(sizes)) >= sizes
+    several = np.flatnonzero(sizes > 1)
+    named = several[enough[several]][:_MOST_NAMED]
+    for number in named:
         items = np.flatnonzero(group == number)
-        if len(items) < 2:
-            continue
         place = int(np.argmax(analysis.scores[items]))
         chance = float(analysis.order.first(items)[place])
         known = f", probability {percent(chance)}" if np.isfinite(chance) else ""
         parts.append(f"{safe_text(analysis.items[items[place]])} (of {len(items):,} items{known})")
-    sizes = np.bincount(group)
-    which = "the largest groups" if sizes.min() < sizes.max() else "some groups"
-    which = "each group" if len(sizes) <= _MOST_NAMED else which
+    others = np.setdiff1d(several, named)
+    which = "each group" if not len(others) else "some groups"
+    if len(named) and len(others) and sizes[named].min() > sizes[others].max():
+        which = "the largest groups" if len(named) > 1 else "the largest group"
     return [f"First in {which}: {'; '.join(parts)}."] if parts else []
 
 

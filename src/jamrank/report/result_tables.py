@@ -7,7 +7,10 @@ from typing import Any
 
 import polars as pl
 
+from jamrank.data.comparisons import Comparisons
 from jamrank.inference.covariates import ranking_with_effects
+from jamrank.inference.item_groups import item_groups, within_groups
+from jamrank.inference.order_probability import OrderProbability
 from jamrank.inference.result import RankingResult
 
 
@@ -32,6 +35,26 @@ class ResultTables:
         if (self.scale, self.anchor) == ("logit", None):
             return self.ranking
         return pl.DataFrame(self.result.ranking_on(self.scale, self.anchor))
+
+    @property
+    def known_votes(self) -> Comparisons | None:
+        """The votes, where they are in memory."""
+        return self.result.votes.in_memory
+
+    @cached_property
+    def order(self) -> OrderProbability:
+        """Probabilities that one item is above another."""
+        return self.result.order(item_groups(self.result, self.known_votes))
+
+    @cached_property
+    def group_ranking(self) -> pl.DataFrame | None:
+        """The ranking within each group of items that votes join, by group; None where there is one group."""
+        return None if self.order.group is None else within_groups(self.shown_ranking, self.result, self.order)
+
+    @property
+    def written_ranking(self) -> pl.DataFrame:
+        """The ranking as it is written to files: within groups of items where there are several."""
+        return self.shown_ranking if self.group_ranking is None else self.group_ranking
 
     @cached_property
     def annotators(self) -> pl.DataFrame:

@@ -63,16 +63,12 @@ def whole_table(
     caption: str,
     file: str,
     *,
-    saved: pl.DataFrame | None = None,
     spreadsheet_safe: bool = False,
 ) -> str:
-    """Return a table of a result with the CSV file that can be saved from it; of a very long one, the first rows.
-
-    The file holds `saved` where that is given: the same result in another order.
-    """
+    """Return a table of a result with the CSV file that can be saved from it; of a very long one, the first rows."""
     left_out = frame.height - TABLE_ROWS
     shown = frame.head(TABLE_ROWS)
-    data = data_block(file, csv_text(shown if saved is None else saved, spreadsheet_safe))
+    data = data_block(file, csv_text(shown, spreadsheet_safe))
     written = table(shown.iter_rows(named=True), columns, caption, file) + data
     if left_out <= 0:
         return written

@@ -23,7 +23,7 @@ from jamrank.selection.adaptive import CAUTION, FORWARD, looks_adaptive
 from jamrank.selection.agreeing import agree_more
 from jamrank.selection.candidates import usual_candidates
 from jamrank.selection.cross_validation import Candidate, HeldOut, frames, hold_out
-from jamrank.selection.design import Design, examine_design
+from jamrank.selection.design import FEWEST_TO_COMPARE, Design, examine_design
 from jamrank.selection.differing import THEY_DIFFER
 from jamrank.selection.families import NOT_INDEPENDENT, differ_in_taste, try_families
 from jamrank.selection.folds import assign_folds, assign_periods
@@ -31,8 +31,6 @@ from jamrank.selection.judging import judging_body, with_judging
 from jamrank.selection.tastes import OWN_TASTES, have_own_tastes, try_tastes
 from jamrank.text import many
 
-# With fewer decided votes the choice would be random.
-_FEWEST = 100
 # With more votes than this, two folds or one are enough.
 _MANY, _VERY_MANY = 5_000, 50_000
 # A sample must keep enough votes of every item and annotator.
@@ -184,12 +182,12 @@ class Auto(RankingModel):
         ties = (self.ties != "leave out" and bool(votes.n_ties)) or graded
         half = not graded and (self.ties in ("auto", "half") or not votes.n_ties)
         from_disk = not isinstance(votes, Comparisons)
-        if features is None and design.n_annotators > 1 and design.repeats and design.n_decided >= _FEWEST:
+        if features is None and design.n_annotators > 1 and design.repeats and design.n_decided >= FEWEST_TO_COMPARE:
             agree = agree_more(sample, "two-coin" if design.sides else "flip")
             design = replace(design, repeats=agree, lists=agree and design.lists)
         candidates = usual_candidates(features is not None, changes, design, from_disk, gold, ties, half)
         comparison = None
-        if len(candidates) == 1 or design.n_decided < _FEWEST:
+        if len(candidates) == 1 or design.n_decided < FEWEST_TO_COMPARE:
             name = candidates[0].name
             reason = _without_comparison(name, design, len(candidates) == 1)
         else:

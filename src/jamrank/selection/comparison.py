@@ -42,9 +42,9 @@ class Comparison:
     ----------
     choice : str
         The recommended model, by single held-out votes: the simplest that the one with the lowest loss does
-        not beat by two standard errors of the difference, clustered by pair and annotator; where annotators differ
-        too much to count their votes alike, the simplest of the models of annotators with a lower loss. Unless models
-        are named, those among which ``Auto`` chooses go before all others.
+        not beat by two standard errors of the difference, clustered by pair within a question; where annotators
+        differ too much to count their votes alike, the simplest of the models of annotators with a lower loss. Unless
+        models are named, those among which ``Auto`` chooses go before all others.
     sentences : list of str
         The findings, in words.
     table : data frame

@@ -111,16 +111,26 @@ class HeldOut:
         return np.asarray(self.votes.vote_result[self.decided] == FIRST)
 
     @cached_property
-    def clusters(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Which decided votes depend on each other: by two items, by annotator and fold, by all; then annotators."""
+    def pair_of_items(self) -> IntArray:
+        """The two items of each decided vote, in any question."""
         pair = self.votes.vote_pair[self.decided]
         both = self.votes.pair_first[pair].astype(np.int64) * self.votes.n_items + self.votes.pair_second[pair]
-        items = np.unique(both, return_inverse=True)[1].astype(np.int64)
-        annotator = self.votes.vote_annotator[self.decided].astype(np.int64)
-        fold = self.fold[self.decided] + 1
-        fit = annotator * (int(fold.max(initial=0)) + 1) + fold
-        cell = np.unique(items * (int(fit.max(initial=0)) + 1) + fit, return_inverse=True)[1].astype(np.int64)
-        return items, np.unique(fit, return_inverse=True)[1].astype(np.int64), cell, annotator
+        codes: IntArray = np.unique(both, return_inverse=True)[1]
+        return codes
+
+    @cached_property
+    def unit(self) -> IntArray:
+        """The pair of each decided vote within its question: what may share a truth."""
+        return self.votes.vote_pair[self.decided].astype(np.int64)
+
+    @cached_property
+    def _estimated(self) -> list[tuple[IntArray, IntArray, IntArray]]:
+        """What predicts each decided vote: the estimate of an annotator, of two items; within its fold; and unit."""
+        fold, found = self.fold[self.decided] + 1, []
+        for source in (self.votes.vote_annotator[self.decided].astype(np.int64), self.pair_of_items):
+            within = _combined(source, fold)
+            found.append((source, within, _combined(within, self.unit)))
+        return found
 
     def losses(self, name: str) -> FloatArray:
         """Return the loss of each decided vote: minus the logarithm of its predicted probability."""
@@ -183,7 +193,7 @@ class HeldOut:
         With few pairs of items losses depend on each other so much that two standard errors are much.
         """
         telling = self._telling and not self.trials[self.simplest].candidate.annotators
-        few = len(np.unique(self.clusters[0])) < _MANY_CLUSTERS
+        few = int(self.pair_of_items.max(initial=-1)) + 1 < _MANY_CLUSTERS
         return bool(telling) and few and differences(self.votes).matter
 
     @property
@@ -232,27 +242,41 @@ class HeldOut:
     def _mean(self, values: FloatArray) -> Estimate:
         """Return the weighted mean and its interval: normal, and with few clusters by Student's distribution.
 
-        The standard error is clustered by the two items and by the annotator: the variances of both clusterings are
-        added, and that of their intersection, which is counted twice, is subtracted. The votes that are predicted are
-        those of the same annotators as the votes of the fit. That a model suits some better than others is therefore
-        no sampling error; that an annotator's votes in a fold are predicted by the same estimates is one.
+        The standard error is clustered by pair within a question: its votes may share a truth. To its variance is
+        added what the votes of an annotator, and those on two items, in a fold have in common beyond that. The votes
+        that are predicted are of the same annotators and items as the votes of the fit. That a model suits some of
+        them better is therefore no sampling error; that a fold predicts them all by the same estimates is one.
         """
         there = ~np.isnan(values)
         values, weight = values[there], self.weight[there]
-        items, fit, cell, annotator = (cluster[there] for cluster in self.clusters)
-        total = weight.sum()
+        unit, total = self.unit[there], weight.sum()
         mean = float((weight * values).sum() / total)
-        variance = _clustered(items, weight * (values - mean))
+        variance = _clustered(unit, weight * (values - mean))
         if not np.isfinite(variance):
             return Estimate(mean, -np.inf, np.inf)
-        by_annotator = np.bincount(annotator, weight)
-        own = np.bincount(annotator, weight * values) / np.maximum(by_annotator, 1e-300)
-        apart, means = weight * (values - own[annotator]), int(np.count_nonzero(by_annotator))
-        shared = _clustered(fit, apart, means) - _clustered(cell, apart, means)
-        # With one vote or fold for each annotator, nothing is known of their dependence.
-        variance += max(shared, 0.0) if np.isfinite(shared) else 0.0
-        error = _quantile(int(np.count_nonzero(np.bincount(items)))) * np.sqrt(variance) / total
+        for source, within, cell in self._estimated:
+            variance += _in_common(source[there], within[there], cell[there], values, weight)
+        error = _quantile(int(np.count_nonzero(np.bincount(unit)))) * np.sqrt(variance) / total
         return Estimate(mean, float(mean - error), float(mean + error))
+
+
+def _combined(one: IntArray, other: IntArray) -> IntArray:
+    """Return the number of each distinct combination of two codes."""
+    codes: IntArray = np.unique(one * (int(other.max(initial=0)) + 1) + other, return_inverse=True)[1]
+    return codes
+
+
+def _in_common(source: IntArray, within: IntArray, cell: IntArray, values: FloatArray, weight: FloatArray) -> float:
+    """Return the variance of a sum that its terms have in common within folds, about the mean of each source.
+
+    Terms of the same cell are left out: their dependence is counted already.
+    """
+    total = np.bincount(source, weight)
+    own = np.bincount(source, weight * values) / np.maximum(total, 1e-300)
+    apart, means = weight * (values - own[source]), int(np.count_nonzero(total))
+    shared = _clustered(within, apart, means) - _clustered(cell, apart, means)
+    # With one vote or fold for each source, nothing is known of their dependence.
+    return max(shared, 0.0) if np.isfinite(shared) else 0.0
 
 
 def _quantile(n_clusters: int) -> float:

@@ -10,6 +10,8 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.ids import names_annotators
 from jamrank.data.sides import sides_identified
 
+# With fewer decided votes the choice of a model would be random.
+FEWEST_TO_COMPARE = 100
 # Votes on a pair, on average, that tell how hard it is for everyone, and pairs beyond which that takes long.
 _VOTES_A_PAIR, _MANY_PAIRS = 3.0, 10_000
 

@@ -11,10 +11,11 @@ import polars as pl
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.errors import FeatureError, GroupWarning, InputError, JamrankWarning, warn
+from jamrank.inference.item_groups import first_of_groups, item_groups, within_groups
 from jamrank.inference.order_probability import find_items
 from jamrank.models.base import RankingModel
 
-_SHOWN = ("rank", "score", "rank_low", "rank_high", "score_low", "score_high", "p_first")
+_SHOWN = ("group", "rank", "score", "rank_low", "rank_high", "score_low", "score_high", "p_first")
 # Of more groups, intervals come from a normal approximation: draws would take most of a second for each.
 _MOST_DRAWN = 20
 
@@ -79,7 +80,7 @@ class about_group:  # noqa: N801
 
 
 def group_ranking(model: RankingModel, scale: str = "logit", anchor: Any = None) -> pl.DataFrame:
-    """Return a ranking with the probability of each item to be the first.
+    """Return a ranking with the probability of each item to be the first, both within groups that votes join.
 
     model: Fitted.
     scale, anchor: As in :meth:`RankingModel.ranking_on`.
@@ -87,8 +88,9 @@ def group_ranking(model: RankingModel, scale: str = "logit", anchor: Any = None)
     result = model.result_
     plain = (scale, anchor) == ("logit", None)
     ranking = pl.DataFrame(result.ranking() if plain else result.ranking_on(scale, anchor))
-    first = pl.DataFrame({"item": ranking["item"], "at": find_items(result.items, ranking["item"].to_list())})
-    chance = result.order().first(np.arange(len(result.items)))[first["at"].to_numpy()]
+    order = result.order(item_groups(result, result.votes.in_memory))
+    ranking = within_groups(ranking, result, order)
+    chance = first_of_groups(order)[find_items(result.items, ranking["item"].to_list())]
     return ranking.with_columns(pl.Series("p_first", chance, nan_to_null=True))
 
 
@@ -107,7 +109,7 @@ def side_by_side(overall: Any, groups: Mapping[Any, Any]) -> pl.DataFrame:
     polars.DataFrame
         ``item``, then ``rank``, ``score``, ``rank_low``, ``rank_high``, ``score_low``, ``score_high`` and ``p_first``
         (as far as the rankings have them) overall, best first, and the same for each group, as in ``rank GROUP``;
-        null where a group has no vote on an item.
+        null where a group has no vote on an item. A ranking within groups of items has ``group`` before ``rank``.
     """
     whole = pl.DataFrame(overall)
     items = {item: place for place, item in enumerate(whole["item"].to_list())}

@@ -76,7 +76,8 @@ def analyse(model: RankingModel, votes: Any, study: Study, criterion: str, secon
     facts = {"Model": repr(model), "Versions": reports.versions(), "Seconds": f"{seconds:.2f}"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JamrankWarning)
-        report = reports.describe(reports.Analysis(model.result_, votes), title, facts)
+        analysis = reports.Analysis(model.result_, votes)
+        report = reports.describe(analysis, title, facts)
     shown = tuple(_STYLE.sub("", markup) for name in _SECTIONS if (markup := reports.section_markup(name, report)))
     judges = pl.DataFrame(model.annotators_)
     evidence = judges["evidence"].to_list() if "evidence" in judges.columns else [""] * judges.height
@@ -87,7 +88,7 @@ def analyse(model: RankingModel, votes: Any, study: Study, criterion: str, secon
         criterion,
         model,
         sections=shown,
-        ranking=_csv(pl.DataFrame(model.ranking_), criterion),
+        ranking=_csv(analysis.written_ranking, criterion),
         annotators=_csv(judges, criterion),
         report=reports.render(report),
         verdicts=verdicts,

@@ -201,8 +201,13 @@ class Worker:
 
 
 def _joined(texts: Sequence[str]) -> str:
-    """Return the tables of all criteria as one."""
-    return "".join([*texts[:1], *(text.partition("\n")[2] for text in texts[1:])])
+    """Return the tables of all criteria as one; only some may have a column of groups."""
+    import polars as pl
+
+    if len(texts) < 2:
+        return "".join(texts)
+    tables = [pl.read_csv(text.encode(), infer_schema=False) for text in texts]
+    return str(pl.concat(tables, how="diagonal").write_csv())
 
 
 def _queued(connection: Connection) -> dict[str, list[tuple[str, str, str]]]:

@@ -29,7 +29,11 @@ def planning(examination: Examination) -> CheckResult:
         by += " (jamrank fit selects a model for the votes and may differ)"
     # A share that misses the target must not look like it.
     digits = int(more != 0 and in_percent(accuracy, 0) == in_percent(target, 0))
-    sentence = f"{by}, about {in_percent(accuracy, digits)} of all pairs of items are in the right order"
+    share = f"about {in_percent(accuracy, digits)}"
+    if len(scores) == 2:
+        sentence = f"{by}, the order of the two items is right with a probability of {share}"
+    else:
+        sentence = f"{by}, {share} of all pairs of items are in the right order"
     level = "note"
     if more == 0:
         level, sentence = "good", f"{sentence}, which meets the target ({in_percent(target, 0)})."

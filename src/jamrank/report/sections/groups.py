@@ -22,6 +22,7 @@ def _render(report: Report) -> str:
     )
     columns = [
         Column("item", lambda row: plain(row["item"]), "name"),
+        *([Column("group", _rank("group"))] if "group" in frame.columns else []),
         Column("overall", _rank("rank")),
         *(Column(plain(value), _rank(f"rank {value}")) for value in values),
     ]

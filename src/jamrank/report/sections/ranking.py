@@ -115,7 +115,7 @@ def _table(report: Report, frame: pl.DataFrame, digits: int) -> str:
     columns.insert(0, Column("group", lambda row: count(finite(row["group"]))))
     columns[1] = Column("rank in group", _rank)
     caption = "All items by group, best first"
-    return whole_table(frame, columns, caption, "ranking.csv", saved=report.ranking, spreadsheet_safe=safe)
+    return whole_table(frame, columns, caption, "ranking.csv", spreadsheet_safe=safe)
 
 
 SECTION = Section("ranking", "Ranking", _render, link="Ranking")
