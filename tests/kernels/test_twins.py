@@ -556,10 +556,13 @@ def test_lists_of_votes_equal_their_twins_and_so_do_their_sums(pairs, annotators
         spelled = module.count_spelled(result, weight, 3)
         sides, against = np.empty((2, pairs)), np.empty((2, annotators))
         module.count_sides(start, result, weight, *sides, 3)
+        first_row, side, of_side = np.empty(pairs + 1, np.int64), np.empty(2 * pairs, np.uint8), np.empty(2 * pairs)
+        rows = module.split_sides(*np.round(sides), first_row, side, of_side)
         module.count_against(start, who, result, weight, np.round(2 * values - 1), *against, 3)
         lists = {"begin": begin, "vote": vote, "weight": own, "share": share, "spelled": np.array(spelled)}
         sums = {"pairs": by_pair, "annotators": by_annotator, "near": near, "rows": by_row}
         sums |= {"sides": sides, "against": against}
+        sums |= {"first row": first_row, "side": side[:rows], "of side": of_side[:rows]}
         found.append(({**lists, **sums}, marks.tolist()))
     assert_close(found[0][0], found[1][0])
     assert found[0][1] == found[1][1]

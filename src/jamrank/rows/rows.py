@@ -296,12 +296,10 @@ class Rows:
     def per_side(cls, votes: Comparisons, threads: int | None = None) -> Rows:
         """Two rows for each pair, one for the votes for either item: for models without annotators."""
         wins, vote_counts = decided_sides(votes)
-        weight = np.stack([vote_counts - wins, wins], axis=1)
-        there = weight > 0
-        begin = np.zeros(votes.n_pairs + 1, dtype=np.int64)
-        np.cumsum(there[:, 0].view(np.int8) + there[:, 1].view(np.int8), out=begin[1:])
-        kind = np.broadcast_to(np.arange(2, dtype=np.uint8), there.shape)[there]
-        rows = cls._singles(votes, begin, kind, weight[there], 1, wins, vote_counts, certain=True)
+        begin, weight = np.empty(votes.n_pairs + 1, dtype=np.int64), np.empty(2 * votes.n_pairs)
+        kind = np.empty(2 * votes.n_pairs, dtype=np.uint8)
+        n_rows = kernels.split_sides(wins, vote_counts, begin, kind, weight)
+        rows = cls._singles(votes, begin, kind[:n_rows], weight[:n_rows], 1, wins, vote_counts, certain=True)
         assert rows.sides is not None
         won, cast = rows.sides
         return replace(rows, known_weight=np.array([(cast - won).sum(), won.sum()]))

@@ -56,6 +56,7 @@ from jamrank.kernels.twin.patterns import (
     number_verdicts,
     patterns,
     spell_out,
+    split_sides,
 )
 from jamrank.kernels.twin.steps import lbfgs_direction, solve_laplacian
 
@@ -111,6 +112,7 @@ __all__ = [
     "solve_laplacian",
     "sort_keys",
     "spell_out",
+    "split_sides",
     "sum_by_code",
     "sum_by_kind",
     "sum_by_link",
