@@ -190,10 +190,10 @@ class MemoryEngine(Engine):
         if rows.sides is not None and rows.known_share is not None:
             wins, total = rows.sides
             return np.array([[(rows.known_share * (total - wins)).sum(), (rows.known_share * wins).sum()]])
-        if rows.link_begin is None or rows.known_share is None or not isinstance(ballots, Patterns):
+        if rows.begin is None or rows.known_share is None or not isinstance(ballots, Patterns):
             return rows.over_votes(rows.share)
         by_kind = np.empty(len(ballots))
-        kernels.sum_by_kind(rows.link_begin, ballots.of_row, rows.weight, rows.known_share, by_kind, self.threads)
+        kernels.sum_by_kind(rows.begin, ballots.of_row, rows.weight, rows.known_share, by_kind, self.threads)
         return ballots.over_patterns(by_kind)
 
     def maximisation(

@@ -131,8 +131,8 @@ def _over_votes(
     out = posterior, curvature, gradient, degree, expected_counts, truth_variance
     value = kernels.expectation_votes(*rows.link_layout, *votes, np.ascontiguousarray(scores), *out, threads)
     value += float((rows.pattern_weight * base).sum())
-    sums = ballots.over_patterns(expected_counts), ballots.over_patterns(truth_variance).sum(axis=1)
-    return value, gradient, degree, *sums
+    hidden = ballots.over_patterns(truth_variance)
+    return value, gradient, degree, ballots.over_patterns(expected_counts), hidden[:, 0] + hidden[:, 1]
 
 
 def _over_sides(

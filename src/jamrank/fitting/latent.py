@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import numpy as np
@@ -360,13 +361,13 @@ class LatentFitter:
         return run(problem, start, max_iter=settings.max_iter, tol=settings.tol, progress=self.progress)
 
     def _starts(self, problem: Problem, start: Point | None) -> list[Callable[[], Point]]:
-        rng = np.random.default_rng(self.settings.random_state)
+        rng = cache(lambda: np.random.default_rng(self.settings.random_state))
 
         def from_share() -> Point:
             return self.begin(problem) if start is None else problem.with_prior(start)
 
         def at_random() -> Point:
-            return problem.evaluate(rng.standard_normal(problem.scorer.n_params), problem.noise.random(rng))
+            return problem.evaluate(rng().standard_normal(problem.scorer.n_params), problem.noise.random(rng()))
 
         if self.settings.init == "random":
             return [at_random] * self.settings.n_init

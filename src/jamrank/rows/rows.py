@@ -98,7 +98,7 @@ class Rows:
     def __len__(self) -> int:
         return len(self.link_first) if self.link_begin is None else int(self.link_begin[-1])
 
-    @property
+    @cached_property
     def begin(self) -> IntArray | None:
         """Where runs of rows begin, if passes go by runs: where these are long enough for that, or added up."""
         pays = self.sides is not None or len(self) >= self.least_run * len(self.link_first)
