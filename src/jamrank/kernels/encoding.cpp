@@ -503,10 +503,16 @@ void repeat(const Array<const int64_t>& begin, const Array<const Value>& of_link
     Out* out = of_row.data();
     nb::gil_scoped_release release;
     for_blocks(blocks, threads, [=](size_t block) {
+        // Several at once: what is written beyond the end of a link is written anew for the next one.
+        constexpr int64_t kAtOnce = 4;
         const Span span = span_of(block, blocks, links);
+        const int64_t last = begins[span.end];
         for (size_t link = span.begin; link < span.end; ++link) {
             const Out value = static_cast<Out>(values[link]);
-            for (int64_t row = begins[link]; row < begins[link + 1]; ++row) out[row] = value;
+            const int64_t end = begins[link + 1];
+            int64_t row = begins[link];
+            for (; row < end && row + kAtOnce <= last; row += kAtOnce) std::fill_n(out + row, kAtOnce, value);
+            for (; row < end; ++row) out[row] = value;
         }
     });
 }
