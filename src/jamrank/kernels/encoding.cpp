@@ -227,6 +227,8 @@ void fold_keys(const Array<const int64_t>& keys, Array<int64_t> distinct, Array<
 }
 
 constexpr int8_t kDecided = 2;  // results below this have a side
+// Whether a result has a side, and whether that is the first item.
+constexpr double kCounted[4] = {1.0, 1.0, 0.0, 0.0}, kForFirst[4] = {0.0, 1.0, 0.0, 0.0};
 
 // Visits the votes on some pairs, telling `vote` whether each is the last on its pair, and pairs that have none. Where a pair
 // ends is unpredictable: what `vote` does at an end should be no branch.
@@ -324,15 +326,14 @@ void count_sides(const Array<const int64_t>& start, const Array<const int8_t>& r
         walk_pairs(
             starts, span,
             [&](int64_t v, size_t pair, bool last) {
-                const double own = results[v] >= kDecided ? 0.0 : weights ? weights[v] : 1.0;
-                first += own * (results[v] == 1);
-                both += own;
+                const double own = weights ? weights[v] : 1.0;
+                first += own * kForFirst[results[v] & 3];
+                both += own * kCounted[results[v] & 3];
                 won[pair] = first;
                 all[pair] = both;
-                // A choice would be compiled to a branch.
-                const auto kept = static_cast<double>(!last);
-                first *= kept;
-                both *= kept;
+                // Numbers from tables: a choice would be compiled to a branch.
+                first *= kCounted[2 * last];
+                both *= kCounted[2 * last];
             },
             [&](size_t pair) { won[pair] = all[pair] = 0.0; });
     });
