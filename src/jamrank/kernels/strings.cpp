@@ -55,12 +55,6 @@ class Objects {
 bool same_text(PyObject* one, PyObject* other) {
     if (one == other) return true;
 #ifndef Py_LIMITED_API
-    if (PyUnicode_IS_COMPACT_ASCII(one) && PyUnicode_IS_COMPACT_ASCII(other)) {
-        const auto word = [](PyObject* text) -> Word {
-            return {static_cast<const uint8_t*>(PyUnicode_DATA(text)), static_cast<size_t>(PyUnicode_GET_LENGTH(text))};
-        };
-        return same_word(word(one), word(other));
-    }
     if (PyUnicode_KIND(one) == PyUnicode_KIND(other)) {
         const Py_ssize_t length = PyUnicode_GET_LENGTH(one);
         return length == PyUnicode_GET_LENGTH(other) &&
