@@ -104,6 +104,22 @@ def expectation_votes(module, p, begin: np.ndarray, posterior: bool = True) -> d
     return out
 
 
+def expectation_sides(module, p) -> dict[str, np.ndarray]:
+    """Run the pass over votes that are the truth; the problem's rows are links."""
+    n, n_items = len(p["first"]), len(p["scores"])
+    total = p["weight"] if len(p["weight"]) else np.arange(1.0, n + 1) % 4
+    wins = total * np.random.default_rng(n).choice([0.0, 0.5, 1.0], n)
+    out = {
+        "curvature": np.full(n, np.nan, dtype=np.float32),
+        "gradient": np.full(n_items, np.nan),
+        "degree": np.full(n_items, np.nan),
+    }
+    out["value"] = np.array(
+        module.expectation_sides(*layout(p), wins, total, p["scores"], *out.values(), p["threads"])
+    )
+    return out
+
+
 def direct(module, p, begin: np.ndarray, question: int) -> dict[str, np.ndarray]:
     """Run the pass over votes that depend on the margin directly; the problem's rows are links."""
     n_items, n_confusion_groups = len(p["scores"]), len(p["params"])
@@ -281,6 +297,27 @@ def test_one_table_of_ratios_says_the_same_of_single_votes(problem):
     ratio = np.where(known, problem["if_second"] / np.where(known, problem["if_first"], 1.0), 1.0)
     problem, begin = on_links(problem | {"if_first": np.empty(0), "if_second": ratio}, 5)
     assert_close(*(expectation_votes(module, problem, begin) for module in (kernels, twin)))
+
+
+@needs_compiled
+@settings(deadline=None)
+@given(problems())
+def test_the_pass_over_sides_equals_its_twin(problem):
+    assert_close(*(expectation_sides(module, problem) for module in (kernels, twin)))
+
+
+@settings(deadline=None)
+@given(problems())
+def test_the_pass_over_sides_is_that_over_votes_which_are_certain(problem):
+    """Of one kind of vote for the first item, with no likelihood if the second is better."""
+    certain = {"pattern": np.zeros(len(problem["first"]), dtype=np.uint8), "weight": np.ones(len(problem["first"]))}
+    certain |= {"if_first": np.ones(1), "if_second": np.zeros(1)}
+    votes = expectation_votes(twin, problem | certain, np.empty(0, dtype=np.int64))
+    n_items, out = len(problem["scores"]), {"curvature": votes["curvature"] * np.float32(0)}
+    out |= {"gradient": np.empty(n_items), "degree": np.empty(n_items)}
+    given_sides = certain["weight"], certain["weight"], problem["scores"]
+    out["value"] = np.array(twin.expectation_sides(*layout(problem), *given_sides, *out.values(), 1))
+    assert_close(out, {name: votes[name] for name in out})
 
 
 @needs_compiled
@@ -526,10 +563,13 @@ def test_lists_of_votes_equal_their_twins_and_so_do_their_sums(pairs, annotators
         spelled = module.count_spelled(result, weight, 3)
         sides, against = np.empty((2, pairs)), np.empty((2, annotators))
         module.count_sides(start, result, weight, *sides, 3)
+        first_row, side, of_side = np.empty(pairs + 1, np.int64), np.empty(2 * pairs, np.uint8), np.empty(2 * pairs)
+        rows = module.split_sides(*np.round(sides), first_row, side, of_side)
         module.count_against(start, who, result, weight, np.round(2 * values - 1), *against, 3)
         lists = {"begin": begin, "vote": vote, "weight": own, "share": share, "spelled": np.array(spelled)}
         sums = {"pairs": by_pair, "annotators": by_annotator, "near": near, "rows": by_row}
         sums |= {"sides": sides, "against": against}
+        sums |= {"first row": first_row, "side": side[:rows], "of side": of_side[:rows]}
         found.append(({**lists, **sums}, marks.tolist()))
     assert_close(found[0][0], found[1][0])
     assert found[0][1] == found[1][1]

@@ -82,7 +82,7 @@ def identical(votes: Comparisons) -> list[IntArray]:
         some = votes.storage.results[:_FIRST_PAIRS].T
         if len({said.tobytes() for said in some}) == len(some):
             return []
-    elif len(np.unique(_marks(votes, _FIRST_PAIRS))) == votes.n_annotators:
+    elif len(set(_marks(votes, _FIRST_PAIRS).tolist())) == votes.n_annotators:
         # And those of a crowd.
         return []
     weight = np.round(votes.annotator_decided, 6)

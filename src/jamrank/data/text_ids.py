@@ -26,28 +26,38 @@ def encode_text(*columns: Any) -> tuple[NDArray[Any], list[Int32Array]] | None:
     for column in columns:
         own = _coded(column)
         # Among what is not printable are halves of surrogate pairs, which are refused where text is copied.
-        if own is None or not all(isinstance(label, str) and label.isprintable() for label in own[0]):
+        if own is None or not _printable(own[0]):
             return None
         coded.append(own)
     distinct = sorted(set[str]().union(*(own for own, _ in coded)))
     rank = {label: code for code, label in enumerate(distinct)}
     labels = np.empty(len(distinct), dtype=object)
     labels[:] = distinct
-    return keep_used(labels, *(_ranked(own, codes, rank) for own, codes in coded))
+    return labels, [_ranked(own, codes, rank) for own, codes in coded]
+
+
+def _printable(labels: list[Any]) -> bool:
+    """Return whether all labels are text of characters that can be printed."""
+    try:
+        return "".join(labels).isprintable()
+    except TypeError:
+        return False
 
 
 def _coded(column: Any) -> Coded | None:
     """Return distinct values and the code of each value; None where a column is of another type."""
-    if hasattr(column, "cat") and hasattr(column.cat, "categories"):  # pandas
-        codes = column.cat.codes.to_numpy()
-        return (column.cat.categories.tolist(), codes.astype(np.int32)) if len(codes) and codes.min() >= 0 else None
     if isinstance(column, pl.Series) and isinstance(column.dtype, pl.Enum) and not column.null_count():
-        return column.dtype.categories.to_list(), column.to_physical().to_numpy().astype(np.int32)
+        return _used(column.dtype.categories.to_list(), column.to_physical().to_numpy().astype(np.int32))
     if is_arrow_text(column):
         column = pl.Series(column.array.__arrow_array__(), dtype=pl.String)
     if isinstance(column, pl.Series):
         return _of_arrow(column) if column.dtype == pl.String and not column.null_count() else None
     if type(column).__module__.startswith("pandas"):
+        values = column.array
+        if hasattr(values, "categories"):
+            codes = values.codes
+            some = len(codes) and codes.min() >= 0
+            return _used(values.categories.tolist(), codes.astype(np.int32)) if some else None
         column = column.to_numpy()
     if isinstance(column, np.ndarray) and column.ndim == 1:
         if column.dtype.kind == "U" and column.dtype.isnative and column.dtype.itemsize:
@@ -59,6 +69,14 @@ def _coded(column: Any) -> Coded | None:
     codes = np.empty(len(column), dtype=np.int32)
     distinct = kernels.code_strings(column, codes)
     return None if distinct is None else (distinct, codes)
+
+
+def _used(categories: list[Any], codes: Int32Array) -> Coded:
+    """Return the categories that some value has, and codes into these."""
+    labels = np.empty(len(categories), dtype=object)
+    labels[:] = categories
+    kept, (own,) = keep_used(labels, codes)
+    return kept.tolist(), own
 
 
 def _of_arrow(column: pl.Series) -> Coded:
@@ -76,7 +94,7 @@ def _of_rows(column: NDArray[np.str_]) -> Coded:
 
 def _ranked(labels: list[str], codes: Int32Array, rank: dict[str, int]) -> Int32Array:
     """Return the codes of a column among the labels of all columns."""
-    ranks = np.array([rank[label] for label in labels], dtype=np.int32)
+    ranks = np.fromiter(map(rank.__getitem__, labels), np.int32, len(labels))
     found = np.empty(len(codes), dtype=np.int32)
     kernels.code_ids(codes, 0, ranks, found, default_threads())
     return found

@@ -63,6 +63,7 @@ class _Part:
         """Count the arrays, and the curvature to come: dask spills by it."""
         rows, ballots = self.rows, self.rows.ballots
         arrays = [rows.link_first, rows.link_second, rows.link_begin, rows.weight]
+        arrays += rows.sides or ()
         arrays += [getattr(ballots, "of_row", None), ballots.start, ballots.vote, ballots.weight]
         return sum(array.nbytes for array in arrays if array is not None) + 8 * len(rows)
 

@@ -176,18 +176,24 @@ class MemoryEngine(Engine):
     ) -> tuple[Maximisation, FloatArray]:
         """Run the initial pass by link, where all rows of a link have the same share."""
         rows = self.rows
-        vote_counts = np.empty(len(share))
-        kernels.sum_by_link(begin, rows.weight, vote_counts, self.threads)
+        if rows.sides is not None:
+            vote_counts = rows.sides[1]
+        else:
+            vote_counts = np.empty(len(share))
+            kernels.sum_by_link(begin, rows.weight, vote_counts, self.threads)
         at = self._maximise(rows.links.layout, vote_counts, scores, share, "logistic", None)
         return at, self._share_sums()
 
     def _share_sums(self) -> FloatArray:
         """Add up the share of each row's pair over its votes, by confusion group and side."""
         rows, ballots = self.rows, self.rows.ballots
-        if rows.link_begin is None or rows.known_share is None or not isinstance(ballots, Patterns):
+        if rows.sides is not None and rows.known_share is not None:
+            wins, total = rows.sides
+            return np.array([[(rows.known_share * (total - wins)).sum(), (rows.known_share * wins).sum()]])
+        if rows.begin is None or rows.known_share is None or not isinstance(ballots, Patterns):
             return rows.over_votes(rows.share)
         by_kind = np.empty(len(ballots))
-        kernels.sum_by_kind(rows.link_begin, ballots.of_row, rows.weight, rows.known_share, by_kind, self.threads)
+        kernels.sum_by_kind(rows.begin, ballots.of_row, rows.weight, rows.known_share, by_kind, self.threads)
         return ballots.over_patterns(by_kind)
 
     def maximisation(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,8 @@ class StoredPart:
     single_votes: bool
     about: str
     begin: IntArray | None
+    sides: None = None
+    """Sums by link and side are not stored."""
 
     @property
     def link_layout(self) -> tuple[IntArray, NDArray[np.integer]]:
@@ -74,6 +76,7 @@ class PartStore:
     @staticmethod
     def put(folder: Path, number: int, rows: Rows) -> dict[str, Any]:
         """Write the rows of a part; return the rest of its description, for the manifest."""
+        rows = rows if rows.sides is None else replace(rows, sides=None)
         ballots, lists = rows.ballots, isinstance(rows.ballots, RaggedVotes)
         start, second = rows.index
         low, high = (int(rows.link_first[0]), int(rows.link_first[-1])) if len(rows) else (0, 0)

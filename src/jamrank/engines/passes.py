@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from jamrank.engines.direct import over_margins
 from jamrank.kernels import kernels
+from jamrank.noise.none import CERTAIN
 from jamrank.rows import EasedPatterns, Patterns, RaggedVotes, with_gold
 from jamrank.typing import Float32Array, FloatArray, IntArray
 
@@ -38,6 +39,8 @@ class Laid(Protocol):
     @property
     def ballots(self) -> Patterns | RaggedVotes: ...  # noqa: D102
     @property
+    def sides(self) -> tuple[FloatArray, FloatArray] | None: ...  # noqa: D102
+    @property
     def pattern_weight(self) -> FloatArray: ...  # noqa: D102
     @property
     def n_items(self) -> int: ...  # noqa: D102
@@ -66,6 +69,8 @@ def expectation(
         return _over_lists(rows, rows.ballots, scores, log_emission, curvature, posterior, threads)
     if rows.about != "truth":
         return over_margins(rows, rows.ballots, scores, log_emission, curvature, threads)
+    if rows.sides is not None and not len(posterior) and log_emission[0].tolist() == CERTAIN:
+        return _over_sides(rows, *rows.sides, scores, curvature, threads)
     if rows.single_votes:
         return _over_votes(rows, rows.ballots, scores, log_emission, curvature, posterior, threads)
     return _over_patterns(rows, rows.ballots, scores, log_emission, curvature, posterior, threads)
@@ -126,8 +131,19 @@ def _over_votes(
     out = posterior, curvature, gradient, degree, expected_counts, truth_variance
     value = kernels.expectation_votes(*rows.link_layout, *votes, np.ascontiguousarray(scores), *out, threads)
     value += float((rows.pattern_weight * base).sum())
-    sums = ballots.over_patterns(expected_counts), ballots.over_patterns(truth_variance).sum(axis=1)
-    return value, gradient, degree, *sums
+    hidden = ballots.over_patterns(truth_variance)
+    return value, gradient, degree, ballots.over_patterns(expected_counts), hidden[:, 0] + hidden[:, 1]
+
+
+def _over_sides(
+    rows: Laid, wins: FloatArray, total: FloatArray, scores: FloatArray, curvature: Float32Array, threads: int
+) -> Sums:
+    """Run the pass over votes that are the truth: votes for first items, and no others, have the first for better."""
+    gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
+    bends = curvature if len(curvature) else np.empty(len(total), dtype=np.float32)
+    at = wins, total, np.ascontiguousarray(scores), bends, gradient, degree
+    value = kernels.expectation_sides(*rows.link_layout, *at, threads)
+    return value, gradient, degree, np.array([[0.0, rows.pattern_weight[1]]]), np.zeros(1)
 
 
 def likelihoods(ballots: Patterns, log_emission: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import cast
@@ -163,7 +164,7 @@ class StoppingRule:
         if previous is not None:
             # A single step may be short by chance, two in a row are not.
             ratio = min(last / previous, 1.0) if previous > 0 else 1.0
-            self.ratio = max(ratio, float(np.sqrt(ratio * self.ratio)) if self.ratio < 1.0 else ratio)
+            self.ratio = max(ratio, math.sqrt(ratio * self.ratio) if self.ratio < 1.0 else ratio)
         if last <= 1e-14 * (1.0 + scale):
             self.remaining = 0.0
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import numpy as np
@@ -16,7 +17,6 @@ from jamrank.errors import (
     InputError,
     warn,
 )
-from jamrank.fitting.disagreement import disagreement
 from jamrank.fitting.em import Fit, Point, Problem, run
 from jamrank.fitting.feature_scorers import Featured, choose_kernel, resolve_scorer
 from jamrank.fitting.fit_warnings import UNDECIDED, has_grades, warn_of_ties, warn_unless, why_unconverged
@@ -361,13 +361,13 @@ class LatentFitter:
         return run(problem, start, max_iter=settings.max_iter, tol=settings.tol, progress=self.progress)
 
     def _starts(self, problem: Problem, start: Point | None) -> list[Callable[[], Point]]:
-        rng = np.random.default_rng(self.settings.random_state)
+        rng = cache(lambda: np.random.default_rng(self.settings.random_state))
 
         def from_share() -> Point:
             return self.begin(problem) if start is None else problem.with_prior(start)
 
         def at_random() -> Point:
-            return problem.evaluate(rng.standard_normal(problem.scorer.n_params), problem.noise.random(rng))
+            return problem.evaluate(rng().standard_normal(problem.scorer.n_params), problem.noise.random(rng()))
 
         if self.settings.init == "random":
             return [at_random] * self.settings.n_init
@@ -386,13 +386,14 @@ class LatentFitter:
         coef = None
         if outcome.weights is not None and self.features is not None and self.kernel is None:
             coef = self.features.in_user_units(outcome.weights)
-        return LatentFit(
+        found = LatentFit(
             settings=replace(self.settings, random_state=None),
             scorer=self.scorer,
             fitted=fitted,
             refined=fitted if same else Solution.of(self.source, state, outcome.noise, problem, refined),
             scores=outcome.scores,
-            flip=self.flips(outcome.problem.noise, point),
+            estimated_flip=self.flips(outcome.problem.noise, point),
+            counted_against=point.scores,
             traits=self._traits(outcome.problem.noise, point),
             log_likelihoods=np.array(fit.objectives[1:] or fit.objectives),
             log_likelihood=point.expectation.value if marginal is None else marginal.log_likelihood,
@@ -410,16 +411,14 @@ class LatentFitter:
             score_information=None if marginal is None else marginal.score_information,
             extras=outcome.problem.noise.shared_traits(point.params),
         )
+        if not isinstance(self.votes, Comparisons):
+            found.flip  # noqa: B018 - counted while the votes on disk or on a cluster are there
+        return found
 
-    def flips(self, noise: Noise, point: Point) -> FloatArray:
-        """Return the flip of each annotator; if the noise has none, the share of votes against the scores."""
-        if noise.flip_kind != "counted":
-            return noise.annotator_flips(point.params, len(self.votes.annotators))
-
-        def opinion(part: Comparisons) -> FloatArray:
-            return np.asarray(np.sign(point.scores[part.pair_first] - point.scores[part.pair_second]))
-
-        return disagreement(self.votes, opinion)
+    def flips(self, noise: Noise, point: Point) -> FloatArray | None:
+        """Return the flip of each annotator; None if the noise has none."""
+        counted = noise.flip_kind == "counted"
+        return None if counted else noise.annotator_flips(point.params, len(self.votes.annotators))
 
     def _traits(self, noise: Noise, point: Point) -> dict[str, FloatArray]:
         found, everyone = noise.traits(point.params), np.ones(len(self.votes.annotators))

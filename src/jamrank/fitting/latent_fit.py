@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from jamrank.data.comparisons import Comparisons
+from jamrank.fitting.disagreement import disagreement
 from jamrank.fitting.settings import FitSettings
 from jamrank.fitting.solution import Solution
 from jamrank.scorers import Features, KernelMap
@@ -22,7 +25,8 @@ class LatentFit:
     refined: Free scores and the noise: votes and features together. The same as ``fitted`` without features.
     overall: With flips by cluster, the fit with one flip for each annotator.
     scores: One per item.
-    flip: Of each annotator; by annotator and cluster where flips differ between clusters.
+    estimated_flip: Of each annotator; by annotator and cluster where flips differ between clusters; None where they
+        are not estimated but counted.
     traits: Other estimates for each annotator.
     features: How features are standardised.
     coef, feature_scores: Weights in the user's units, and the part of the scores that features explain.
@@ -31,6 +35,7 @@ class LatentFit:
     flip_information: Information on the logit of each flip, if the scores were integrated out.
     score_information: Information of the votes on each score, if the scores were integrated out.
     log_likelihoods: Objective at each iteration.
+    counted_against: The scores against which votes are counted.
     extras: Values that only one model has.
     """
 
@@ -39,7 +44,7 @@ class LatentFit:
     fitted: Solution
     refined: Solution
     scores: FloatArray
-    flip: FloatArray
+    estimated_flip: FloatArray | None
     traits: dict[str, FloatArray]
     log_likelihoods: FloatArray
     log_likelihood: float
@@ -57,6 +62,20 @@ class LatentFit:
     extras: dict[str, Any] = field(default_factory=dict)
     flip_information: FloatArray | None = None
     score_information: FloatArray | None = None
+    counted_against: FloatArray | None = None
+
+    @cached_property
+    def flip(self) -> FloatArray:
+        """Flip of each annotator; if the noise has none, the share of votes against the scores."""
+        if self.estimated_flip is not None:
+            return self.estimated_flip
+        scores, votes = self.counted_against, self.fitted.source.votes
+        assert scores is not None and votes is not None
+
+        def opinion(part: Comparisons) -> FloatArray:
+            return np.asarray(np.sign(scores[part.pair_first] - scores[part.pair_second]))
+
+        return disagreement(votes, opinion)
 
     @property
     def integrated_variances(self) -> FloatArray | None:

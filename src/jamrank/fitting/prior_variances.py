@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -62,9 +63,9 @@ def estimate_variances(
         point = optimizer.point
         updated = _mackay(optimizer.problem, point, variances, free)
         largest = max(variance for variance, chosen in zip(variances, free, strict=True) if chosen and variance)
-        settled = optimizer.problem.distance(began, point.theta, point.params) <= _SETTLED * np.sqrt(largest)
+        settled = optimizer.problem.distance(began, point.theta, point.params) <= _SETTLED * math.sqrt(largest)
         moving = [(old, new) for old, new in zip(variances, updated, strict=True) if old and new]
-        close = all(abs(np.log(new / old)) < _CLOSE for old, new in moving)
+        close = all(abs(math.log(new / old)) < _CLOSE for old, new in moving)
         variances = updated
         if close and (settled or variances[-1] == _LARGEST):
             break
@@ -80,7 +81,7 @@ def _mackay(problem: Problem, point: Point, variances: Variances, free: Sequence
             continue
         squares = float((point.theta[own] ** 2).sum())
         fixed_point = (squares + _PSEUDO_ITEMS) / (max(count, 0.0) + _PSEUDO_ITEMS)
-        updated[block] = float(np.clip(fixed_point, _SMALLEST, _largest(problem.scorer, block)))
+        updated[block] = min(max(fixed_point, _SMALLEST), _largest(problem.scorer, block))
     return tuple(updated)
 
 

@@ -31,8 +31,9 @@ def warn_of_loose_items(engine: Engine, items: NDArray[Any]) -> None:
         return
     memory = cast(MemoryEngine, engine.decided)
     group = _groups(*memory.pairs, len(items))
-    one_of_each = np.sort(np.unique(group, return_index=True)[1])
-    if (groups := len(one_of_each)) > 1:
+    if group.any():
+        one_of_each = np.sort(np.unique(group, return_index=True)[1])
+        groups = len(one_of_each)
         warn(
             f"the items fall into {groups:,} groups with no vote between them ({_named(items[one_of_each])} are in "
             "different groups): only the prior, and features if used, compare items of different groups",

@@ -99,7 +99,8 @@ class FitSettings:
             if not (isinstance(value, (int, np.integer)) and value >= 1) and (name, value) != ("n_jobs", None):
                 raise ParameterError(f"{name} is {value!r}; expected a whole number of at least 1")
         try:
-            np.random.default_rng(self.random_state)
+            if self.random_state is not None:
+                np.random.default_rng(self.random_state)
         except (TypeError, ValueError):
             raise ParameterError(
                 f"random_state is {self.random_state!r}; expected None, a whole number or a Generator"

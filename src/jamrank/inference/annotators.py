@@ -46,7 +46,7 @@ CORRELATED = "The errors of the annotators are correlated: intervals of flips ar
 class AnnotatorFit:
     """Counted flips: the share of each annotator's votes against the scores.
 
-    flip: Of each annotator; by annotator and cluster where flips differ between clusters.
+    flip: Of each annotator; by annotator and cluster where flips differ between clusters; None: a subclass has it.
     predictor: Predicts the truths with which votes are compared.
     traits: Other estimates for each annotator, by name: ``bias``, ``side_flip``, ``tie``, ``discrimination``.
     overall: One flip for each annotator, where ``flip`` has several.
@@ -63,19 +63,29 @@ class AnnotatorFit:
     def __init__(
         self,
         votes: VoteSummary,
-        flip: FloatArray,
+        flip: FloatArray | None,
         predictor: LinkPredictor,
         traits: dict[str, FloatArray] | None = None,
         overall: FloatArray | None = None,
     ) -> None:
-        self.votes, self.flip, self.predictor = votes, flip, predictor
-        self.traits = {} if traits is None else traits
-        self.overall = flip if overall is None else overall
-        if len(votes.copy_of):
-            # Copies have no votes of their own here: what is said of them is what is said of the one they copy.
-            shown = votes.stands_for
-            self.flip, self.overall = self.flip[shown], self.overall[shown]
-            self.traits = {name: value[shown] for name, value in self.traits.items()}
+        self.votes, self.predictor = votes, predictor
+        self.traits = {name: self._shown(value) for name, value in (traits or {}).items()}
+        self._flip, self._overall = flip, overall
+
+    @cached_property
+    def flip(self) -> FloatArray:
+        """Flip of each annotator; by annotator and cluster where flips differ between clusters."""
+        assert self._flip is not None
+        return self._shown(self._flip)
+
+    @cached_property
+    def overall(self) -> FloatArray:
+        """One flip for each annotator, where ``flip`` has several."""
+        return self.flip if self._overall is None else self._shown(self._overall)
+
+    def _shown(self, values: FloatArray) -> FloatArray:
+        """Return values as they are shown: of copies, who have no votes here, those of the annotator they copy."""
+        return values[self.votes.stands_for] if len(self.votes.copy_of) else values
 
     @property
     def counted(self) -> bool:
@@ -281,7 +291,17 @@ class LatentAnnotators(AnnotatorFit):
 
     def __init__(self, votes: VoteSummary, predictor: LinkPredictor, inference: LatentInference) -> None:
         self.inference, self.fit = inference, inference.fit
-        super().__init__(votes, self.fit.flip, predictor, self.fit.traits, _overall(self.fit))
+        super().__init__(votes, None, predictor, self.fit.traits)
+
+    @cached_property
+    def flip(self) -> FloatArray:
+        """Flip of each annotator; by annotator and cluster where flips differ between clusters."""
+        return self._shown(self.fit.flip)
+
+    @cached_property
+    def overall(self) -> FloatArray:
+        """One flip for each annotator, where ``flip`` has several."""
+        return self._shown(_overall(self.fit))
 
     @property
     def counted(self) -> bool:

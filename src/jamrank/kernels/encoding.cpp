@@ -159,6 +159,25 @@ void code_ids(const Array<const Id>& ids, int64_t low, const Array<const int32_t
 }
 
 constexpr int8_t kDecided = 2;  // results below this have a side
+// Whether a result has a side, and whether that is the first item.
+constexpr double kCounted[4] = {1.0, 1.0, 0.0, 0.0}, kForFirst[4] = {0.0, 1.0, 0.0, 0.0};
+
+// Visits the votes on some pairs, telling `vote` whether each is the last on its pair, and pairs that have none. Where a pair
+// ends is unpredictable: what `vote` does at an end should be no branch.
+template <typename Vote, typename Empty>
+void walk_pairs(const int64_t* starts, Span span, const Vote& vote, const Empty& empty) {
+    size_t pair = span.begin;
+    const auto skip = [&](int64_t v) {
+        for (; pair < span.end && starts[pair + 1] == v; ++pair) empty(pair);
+    };
+    skip(starts[span.begin]);
+    for (int64_t v = starts[span.begin]; v < starts[span.end]; ++v) {
+        const bool last = starts[pair + 1] == v + 1;
+        vote(v, pair, last);
+        pair += last;
+        skip(v + 1);
+    }
+}
 
 // The decided votes on each pair one by one, each as often as its weight says (without weights: once), as kinds: twice the
 // annotator plus 1 if it is for the first item. `begin` gets where those of each pair begin, `wins` how many
@@ -193,20 +212,28 @@ void spell_out(const Array<const int64_t>& start, const Array<const int32_t>& an
         const Span span = span_of(block, blocks, pairs);
         Code* at = kinds.data() + before[block];
         double* own = sums.data() + block * n_kinds;
-        for (size_t pair = span.begin; pair < span.end; ++pair) {
-            begin.data()[pair] = at - kinds.data();
-            int64_t won = 0;
-            for (int64_t v = starts[pair]; v < starts[pair + 1]; ++v) {
-                const int64_t count = times(v);
-                if (!count) continue;
-                const int32_t kind = 2 * who[v] + results[v];
-                *at++ = static_cast<Code>(kind);
-                for (int64_t k = 1; k < count; ++k) *at++ = static_cast<Code>(kind);
-                won += results[v] * count;
-                own[kind] += static_cast<double>(count);
-            }
-            wins.data()[pair] = static_cast<double>(won);
-        }
+        int64_t won = 0, first = at - kinds.data();
+        walk_pairs(
+            starts, span,
+            [&](int64_t v, size_t pair, bool last) {
+                const int64_t count = times(v), kind = 2 * who[v] + results[v];
+                if (count) {
+                    *at++ = static_cast<Code>(kind);
+                    for (int64_t k = 1; k < count; ++k) *at++ = static_cast<Code>(kind);
+                    won += results[v] * count;
+                    own[kind] += static_cast<double>(count);
+                }
+                wins.data()[pair] = static_cast<double>(won);
+                begin.data()[pair] = first;
+                // A choice would be compiled to a branch.
+                const int64_t ended = -static_cast<int64_t>(last);
+                won &= ~ended;
+                first ^= (first ^ (at - kinds.data())) & ended;
+            },
+            [&](size_t pair) {
+                wins.data()[pair] = 0.0;
+                begin.data()[pair] = at - kinds.data();
+            });
     });
     begin.data()[pairs] = static_cast<int64_t>(before[blocks]);
     std::fill_n(cast.data(), n_kinds, 0.0);
@@ -227,17 +254,46 @@ void count_sides(const Array<const int64_t>& start, const Array<const int8_t>& r
     nb::gil_scoped_release release;
     for_blocks(blocks, threads, [=](size_t block) {
         const Span span = span_of(block, blocks, pairs);
-        for (size_t pair = span.begin; pair < span.end; ++pair) {
-            double first = 0.0, both = 0.0;
-            for (int64_t v = starts[pair]; v < starts[pair + 1]; ++v) {
-                const double own = results[v] >= kDecided ? 0.0 : weights ? weights[v] : 1.0;
-                first += own * (results[v] == 1);
-                both += own;
-            }
-            won[pair] = first;
-            all[pair] = both;
-        }
+        double first = 0.0, both = 0.0;
+        walk_pairs(
+            starts, span,
+            [&](int64_t v, size_t pair, bool last) {
+                const double own = weights ? weights[v] : 1.0;
+                first += own * kForFirst[results[v] & 3];
+                both += own * kCounted[results[v] & 3];
+                won[pair] = first;
+                all[pair] = both;
+                // Numbers from tables: a choice would be compiled to a branch.
+                first *= kCounted[2 * last];
+                both *= kCounted[2 * last];
+            },
+            [&](size_t pair) { won[pair] = all[pair] = 0.0; });
     });
+}
+
+// The rows of votes that are the truth: one for each side of a pair that has votes. `begin` gets where those of each pair
+// begin, `kinds` 1 for those of first items, and `weight` their weight. Returns how many rows there are.
+size_t split_sides(const Array<const double>& wins, const Array<const double>& total, Array<int64_t> begin,
+                   Array<uint8_t> kinds, Array<double> weight) {
+    const size_t pairs = wins.size();
+    require(total.size() == pairs && begin.size() == pairs + 1, "one entry a pair");
+    require(kinds.size() == 2 * pairs && weight.size() == 2 * pairs, "room for two rows a pair");
+    const double *won = wins.data(), *all = total.data();
+    int64_t* begins = begin.data();
+    uint8_t* kind = kinds.data();
+    double* own = weight.data();
+    nb::gil_scoped_release release;
+    size_t at = 0;
+    for (size_t pair = 0; pair < pairs; ++pair) {
+        begins[pair] = static_cast<int64_t>(at);
+        for (const uint8_t side : {0, 1}) {
+            kind[at] = side;
+            own[at] = side ? won[pair] : all[pair] - won[pair];
+            at += own[at] > 0.0;
+        }
+    }
+    begins[pairs] = static_cast<int64_t>(at);
+    return at;
 }
 
 // The weight of each annotator's decided votes (without weights: their number) that go against a lean of each pair, 1
@@ -380,10 +436,16 @@ void repeat(const Array<const int64_t>& begin, const Array<const Value>& of_link
     Out* out = of_row.data();
     nb::gil_scoped_release release;
     for_blocks(blocks, threads, [=](size_t block) {
+        // Several at once: what is written beyond the end of a link is written anew for the next one.
+        constexpr int64_t kAtOnce = 4;
         const Span span = span_of(block, blocks, links);
+        const int64_t last = begins[span.end];
         for (size_t link = span.begin; link < span.end; ++link) {
             const Out value = static_cast<Out>(values[link]);
-            for (int64_t row = begins[link]; row < begins[link + 1]; ++row) out[row] = value;
+            const int64_t end = begins[link + 1];
+            int64_t row = begins[link];
+            for (; row < end && row + kAtOnce <= last; row += kAtOnce) std::fill_n(out + row, kAtOnce, value);
+            for (; row < end; ++row) out[row] = value;
         }
     });
 }
@@ -429,6 +491,7 @@ void bind_encoding(nb::module_& m) {
     m.def("spell_out", &spell_out<int32_t>);
     m.def("count_spelled", &count_spelled);
     m.def("count_sides", &count_sides);
+    m.def("split_sides", &split_sides);
     m.def("count_against", &count_against);
     m.def("sum_by_link", &sum_by_link);
     m.def("sum_by_code", &sum_by_code<uint8_t>);

@@ -360,6 +360,31 @@ double expectation_votes(const Array<const int64_t>& start, const Seconds& secon
     return value;
 }
 
+// Votes that are the truth, added up by link and side: `wins` are those for the first item.
+double expectation_sides(const Array<const int64_t>& start, const Seconds& second, const Doubles& wins, const Doubles& total,
+                         const Doubles& scores, OutFloats curvature, OutDoubles gradient, OutDoubles degree, int threads) {
+    const size_t n = curvature.size(), items = scores.size(), size = 2 * items + 1, blocks = block_count(n, size);
+    require(wins.size() == n && total.size() == n, "one entry a link");
+    require(gradient.size() == items && degree.size() == items, "expected one entry for each item");
+    const Rows rows = as_rows(start, second, n, items);
+    const SideCounts votes{wins.data(), total.data()};
+    nb::gil_scoped_release release;
+    const Exponentials exponentials(scores.data(), items);
+    Accumulators sums(blocks, size);
+    for_blocks(blocks, threads, [&](size_t block) {
+        double* own = sums.clear(block);
+        VoteSums part{own, nullptr, 0, 0, 0.0};
+        const Span span = span_of(block, blocks, n);
+        active_votes->sides(rows, votes, exponentials.view(), span.begin, span.end, curvature.data(), part);
+        own[size - 1] = part.value;
+    });
+    sums.collect(0, items, gradient.data(), 2);
+    sums.collect(1, items, degree.data(), 2);
+    double value;
+    sums.collect(size - 1, 1, &value);
+    return value;
+}
+
 // Sums of a pass over margins that are integrated out, all blocks together.
 class MarginalBlocks {
   public:
@@ -572,6 +597,7 @@ NB_MODULE(_native, m) {
     m.def("expectation_lists", &expectation_lists);
     m.def("expectation_votes", &expectation_votes<uint8_t>);
     m.def("expectation_votes", &expectation_votes<int32_t>);
+    m.def("expectation_sides", &expectation_sides);
     m.def("direct", &direct<uint8_t>);
     m.def("direct", &direct<int32_t>);
     m.def("marginal", &marginal<uint8_t>);

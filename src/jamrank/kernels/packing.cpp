@@ -82,21 +82,30 @@ void unpack_votes(const Array<const int64_t>& keys, int item_bits, int question_
     // By value: a byte pointer may alias anything.
     for_blocks(blocks, threads, [=, &begins](size_t block) {
         const Span span = span_of(block, blocks, n);
-        size_t pair = begins[block];
-        uint64_t before = span.begin ? static_cast<uint64_t>(packed[span.begin - 1]) >> inner : ~uint64_t{0};
-        for (size_t v = span.begin; v < span.end; ++v) {
+        const auto own_pair = [=](size_t v) { return static_cast<uint64_t>(packed[v]) >> inner; };
+        const auto vote = [=](size_t v) {
             const auto key = static_cast<uint64_t>(packed[v]);
             who[v] = static_cast<int32_t>(key >> 3 & low(annotator_bits));
             results[v] = static_cast<int8_t>(key & 3);
             turned[v] = key >> 2 & 1;
-            const uint64_t own = key >> inner;
-            if (own == before) continue;
+        };
+        size_t v = span.begin;
+        // Votes on the last pair of the block before.
+        for (; v < span.end && v > 0 && own_pair(v) == own_pair(v - 1); ++v) vote(v);
+        uint64_t before = ~uint64_t{0};
+        size_t pair = begins[block], begin = v;
+        for (; v < span.end; ++v) {
+            vote(v);
+            // Without branches: where a pair ends is unpredictable. Further votes write the same for theirs once more.
+            const uint64_t own = own_pair(v), both = own >> question_bits;
+            const bool fresh = own != before;
             before = own;
-            const uint64_t both = own >> question_bits;
-            firsts[pair] = static_cast<int32_t>(both >> item_bits);
-            seconds[pair] = static_cast<int32_t>(both & low(item_bits));
-            if (asked) asked[pair] = static_cast<int32_t>(own & low(question_bits));
-            starts[pair++] = static_cast<int64_t>(v);
+            pair += fresh;
+            begin = fresh ? v : begin;
+            firsts[pair - 1] = static_cast<int32_t>(both >> item_bits);
+            seconds[pair - 1] = static_cast<int32_t>(both & low(item_bits));
+            if (asked) asked[pair - 1] = static_cast<int32_t>(own & low(question_bits));
+            starts[pair - 1] = static_cast<int64_t>(begin);
         }
     });
     start.data()[pairs] = static_cast<int64_t>(n);

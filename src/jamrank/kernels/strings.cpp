@@ -35,7 +35,11 @@ class Objects {
 
     size_t size() const { return size_; }
     PyObject* operator[](size_t at) const {
+#ifndef Py_LIMITED_API
+        if (list_ != nullptr) return PyList_GET_ITEM(list_, static_cast<Py_ssize_t>(at));
+#else
         if (list_ != nullptr) return PyList_GetItem(list_, static_cast<Py_ssize_t>(at));
+#endif
         PyObject* value;
         std::memcpy(&value, static_cast<const char*>(view_.buf) + static_cast<Py_ssize_t>(at) * view_.strides[0], sizeof value);
         return value;
@@ -60,19 +64,69 @@ bool same_text(PyObject* one, PyObject* other) {
     return PyUnicode_Compare(one, other) == 0;
 }
 
+uint64_t hash_text(PyObject* text) {
+#ifndef Py_LIMITED_API
+    // Text keeps its hash, unless it has none yet.
+    const Py_hash_t known = reinterpret_cast<PyASCIIObject*>(text)->hash;
+    if (known != -1) return static_cast<uint64_t>(known);
+#endif
+    return static_cast<uint64_t>(PyObject_Hash(text));
+}
+
+// The codes of objects met lately, by where they are in memory: text that is used again is mostly the same object, which
+// then is not looked at. The objects must stay alive.
+class Lately {
+  public:
+    explicit Lately(size_t values) : bits_(values < kMany ? 12 : 15), met_(size_t{1} << bits_) {}
+
+    bool knows(PyObject* value) const { return met_[place(value)].value == value; }
+    int32_t code(PyObject* value) const { return met_[place(value)].code; }
+    void keep(PyObject* value, int32_t code) { met_[place(value)] = {value, code}; }
+
+  private:
+    static constexpr size_t kMany = 1 << 17;
+    struct Object {
+        PyObject* value = nullptr;
+        int32_t code = 0;
+    };
+    size_t place(PyObject* value) const {
+        return (reinterpret_cast<uintptr_t>(value) * uint64_t{0x9E3779B97F4A7C15}) >> (64 - bits_);
+    }
+    int bits_;
+    std::vector<Object> met_;
+};
+
 // Codes of Python strings; returns the distinct ones by code, or None where a value is no string.
 nb::object code_strings(const nb::object& values, Array<int32_t> codes) {
-    constexpr size_t kAhead = 12;
+    constexpr size_t kAhead = 12, kPiece = 1 << 12;
     const Objects objects(values);
     const size_t n = objects.size();
     require(codes.size() == n, "one code a value");
     Numbering<PyObject*> numbering;
-    for (size_t v = 0; v < n; ++v) {
-        if (v + kAhead < n) fetch_early(objects[v + kAhead]);
-        PyObject* value = objects[v];
-        // numpy may leave out what it calls None.
-        if (value == nullptr || !PyUnicode_CheckExact(value)) return nb::none();
-        codes.data()[v] = numbering.number(static_cast<uint64_t>(PyObject_Hash(value)), value, same_text);
+    Lately lately(n);
+    bool often = true;  // whether objects are met again
+    for (size_t begin = 0; begin < n; begin += kPiece) {
+        const size_t end = std::min(begin + kPiece, n);
+        size_t again = 0;
+        for (size_t v = begin; v < end; ++v) {
+            if (v + kAhead < n) {
+                // Most texts lie in two lines of the cache.
+                const char* next = reinterpret_cast<const char*>(objects[v + kAhead]);
+                fetch_early(next);
+                fetch_early(next + 32);
+            }
+            PyObject* value = objects[v];
+            if (often && value != nullptr && lately.knows(value)) {
+                ++again;
+                codes.data()[v] = lately.code(value);
+                continue;
+            }
+            // numpy may leave out what it calls None.
+            if (value == nullptr || !PyUnicode_CheckExact(value)) return nb::none();
+            codes.data()[v] = numbering.number(hash_text(value), value, same_text);
+            if (often) lately.keep(value, codes.data()[v]);
+        }
+        often = often && 4 * again > end - begin;
     }
     nb::list distinct;
     for (PyObject* key : numbering.keys()) distinct.append(nb::handle(key));

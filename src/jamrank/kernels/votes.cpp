@@ -210,9 +210,34 @@ void expectation(const Rows& links, const SingleVotes& votes, const Table& table
     }
 }
 
+// The logarithm of the likelier side's probability never rounds to that of 0, as that of the other side's may.
+void sides(const Rows& rows, const SideCounts& votes, const Scores& scores, size_t begin, size_t end, float* curvature,
+           VoteSums& sums) {
+    double first[kChunk], second[kChunk], derivative[kChunk], bend[kChunk], value[kChunk], own[kChunk];
+    Chunks items(rows, begin);
+    for (size_t at = begin; at < end; at += kChunk) {
+        const size_t count = std::min(kChunk, end - at);
+        const double *wins = votes.wins + at, *total = votes.total + at;
+        items.next(count);
+        priors(items, scores, count, first, second);
+        items.of_first(scores.score, own);
+        for (size_t k = 0; k < count; ++k) {
+            const double m = own[k] - scores.score[items.second[k]];
+            const double against = m >= 0 ? total[k] - wins[k] : wins[k];
+            const double expected = total[k] * first[k];
+            value[k] = total[k] * log_positive(std::max(first[k], second[k])) - against * std::min(std::fabs(m), kLargestMargin);
+            derivative[k] = wins[k] - expected;
+            bend[k] = expected * second[k];
+        }
+        sums.value += sum_of(value, count);
+        std::copy(bend, bend + count, curvature + at);
+        scatter(items, derivative, bend, sums);
+    }
+}
+
 }  // namespace
 
-extern const VotePasses vote_passes = {expectation};
+extern const VotePasses vote_passes = {expectation, sides};
 
 }  // namespace JAMRANK_ISA
 }  // namespace jamrank

@@ -26,10 +26,19 @@ struct VoteSums {
 // Tables in a block where there are few kinds; else one.
 constexpr size_t kVoteTables = 4;
 
+// Votes that are the truth: the weight of those for the first item of each link, and of all on it.
+struct SideCounts {
+    const double* wins;
+    const double* total;
+};
+
 struct VotePasses {
     // Posterior of the truth of each vote (null: not kept), curvature of each link, and the sums of both steps.
     void (*expectation)(const Rows& links, const SingleVotes&, const Table&, const Scores& scores, size_t begin,
                         size_t end, double* posterior, float* curvature, VoteSums& sums);
+    // The same sums of votes that are the truth, of which there is nothing to infer; kinds are not told apart.
+    void (*sides)(const Rows& links, const SideCounts&, const Scores& scores, size_t begin, size_t end, float* curvature,
+                  VoteSums& sums);
 };
 
 namespace baseline { extern const VotePasses vote_passes; }

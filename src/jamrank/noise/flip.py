@@ -51,6 +51,7 @@ class Flip(Noise):
         self.votes = np.asarray(vote_counts.sum(axis=1))
         self.prior_errors = np.broadcast_to(np.asarray(errors, dtype=np.float64), self.votes.shape)
         self.prior_correct = np.broadcast_to(np.asarray(correct, dtype=np.float64), self.votes.shape)
+        self.pseudo_votes = self.prior_errors + self.prior_correct
         self.prior_mode = self._logit(self.prior_errors, self.prior_correct)
         self._flip_at_mode, self._keep_at_mode = expit(self.prior_mode), expit(-self.prior_mode)
 
@@ -74,16 +75,12 @@ class Flip(Noise):
 
     def slope(self, params: FloatArray, expected_counts: FloatArray) -> FloatArray:
         """Return expected errors, pseudo-votes included, minus those that the flips predict."""
-        pseudo_votes = self.prior_errors + self.prior_correct
-        slope: FloatArray = (
-            self.errors(expected_counts) + self.prior_errors - (self.votes + pseudo_votes) * expit(params)
-        )
-        return slope
+        expected = (self.votes + self.pseudo_votes) * expit(params)
+        return np.asarray(self.errors(expected_counts) + self.prior_errors - expected)
 
     def complete_information(self, params: FloatArray) -> FloatArray:
         """Return the complete-data information on each flip's logit, including pseudo-votes."""
-        votes = self.votes + self.prior_errors + self.prior_correct
-        return np.asarray(votes * expit(params) * expit(-params))
+        return np.asarray((self.votes + self.pseudo_votes) * expit(params) * expit(-params))
 
     def loglik_jacobian(self, params: FloatArray) -> csr_array:
         """Return 1 for a vote for the second item, -1 for one for the first: larger flips weaken the evidence."""
@@ -94,6 +91,8 @@ class Flip(Noise):
     def missing_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
         """Return the share of the information on each flip that is missing."""
         known = self.complete_information(params)
+        if known.min(initial=1.0) > 0:
+            return np.asarray(truth_variance / known)
         return np.asarray(np.divide(truth_variance, known, out=np.zeros_like(known), where=known > 0))
 
     def vote_information(self, params: FloatArray, truth_variance: FloatArray) -> FloatArray:
@@ -102,7 +101,7 @@ class Flip(Noise):
 
     def prior_information(self, params: FloatArray) -> FloatArray:
         """Return the information of the prior on the logit of each flip."""
-        return np.asarray((self.prior_errors + self.prior_correct) * expit(params) * expit(-params))
+        return np.asarray(self.pseudo_votes * expit(params) * expit(-params))
 
     def estimated_prior(
         self, params: FloatArray, expected_counts: FloatArray, truth_variance: FloatArray
@@ -120,11 +119,14 @@ class Flip(Noise):
 
     @staticmethod
     def _logit(errors: FloatArray, correct: FloatArray) -> FloatArray:
-        with np.errstate(divide="ignore", invalid="ignore"):
+        if min(errors.min(initial=1.0), correct.min(initial=1.0)) > 0:
             odds = np.log(errors) - np.log(correct)
-        # A confusion group without votes or prior has no information: a flip of 1/2 does not affect the rest.
-        odds[(errors == 0) & (correct == 0)] = 0.0
-        return np.asarray(np.clip(odds, -_LARGEST_LOGIT, _LARGEST_LOGIT))
+        else:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                odds = np.log(errors) - np.log(correct)
+            # A confusion group without votes or prior has no information: a flip of 1/2 does not affect the rest.
+            odds[(errors == 0) & (correct == 0)] = 0.0
+        return np.asarray(np.minimum(np.maximum(odds, -_LARGEST_LOGIT), _LARGEST_LOGIT))
 
     def log_prior(self, params: FloatArray) -> float:
         """Return the log of the Beta densities, each relative to its maximum."""

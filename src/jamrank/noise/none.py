@@ -9,6 +9,9 @@ import numpy as np
 from jamrank.noise.base import FlipKind, Noise
 from jamrank.typing import FloatArray
 
+# Log-likelihood of a vote that is the truth, by whether it is for the first item, and by the truth.
+CERTAIN = [[0.0, -np.inf], [-np.inf, 0.0]]
+
 
 class FixedNoise(Noise):
     """A noise without free parameters.
@@ -68,5 +71,4 @@ class NoNoise(FixedNoise):
     flip_kind: ClassVar[FlipKind] = "counted"
 
     def __init__(self, n_confusion_groups: int) -> None:
-        certain = np.where(np.eye(2, dtype=bool), 0.0, -np.inf)
-        super().__init__(np.broadcast_to(certain, (n_confusion_groups, 2, 2)), np.empty(0))
+        super().__init__(np.broadcast_to(np.array(CERTAIN), (n_confusion_groups, 2, 2)), np.empty(0))

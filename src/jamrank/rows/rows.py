@@ -73,6 +73,8 @@ class Rows:
         The ``pattern_weight``, where it is known already.
     about : {"truth", "margin", "tie"}
         What votes depend on: a latent truth, or the margin itself, through the preferred item or through being a tie.
+    sides : tuple of ndarray or None
+        Where votes are the truth: the weight of those for the first item of each run of rows, and of all of them.
     least_run : int
         Passes go by runs of rows if these have so many rows on average: then computing once what they share pays.
     """
@@ -90,15 +92,17 @@ class Rows:
     pair_begin: IntArray | None = None
     known_weight: FloatArray | None = None
     about: str = "truth"
+    sides: tuple[FloatArray, FloatArray] | None = None
     least_run: int = RUN_PAYS
 
     def __len__(self) -> int:
         return len(self.link_first) if self.link_begin is None else int(self.link_begin[-1])
 
-    @property
+    @cached_property
     def begin(self) -> IntArray | None:
-        """Where runs of rows begin, if passes go by runs: where these are long enough for that."""
-        return self.link_begin if len(self) >= self.least_run * len(self.link_first) else None
+        """Where runs of rows begin, if passes go by runs: where these are long enough for that, or added up."""
+        pays = self.sides is not None or len(self) >= self.least_run * len(self.link_first)
+        return self.link_begin if pays else None
 
     @cached_property
     def first(self) -> Int32Array:
@@ -292,10 +296,13 @@ class Rows:
     def per_side(cls, votes: Comparisons, threads: int | None = None) -> Rows:
         """Two rows for each pair, one for the votes for either item: for models without annotators."""
         wins, vote_counts = decided_sides(votes)
-        weight = np.stack([vote_counts - wins, wins], axis=1).ravel()
-        there = np.flatnonzero(weight > 0)
-        begin = np.concatenate([[0], np.cumsum(np.bincount(there // 2, minlength=votes.n_pairs))])
-        return cls._singles(votes, begin, as_codes(there % 2, 2), weight[there], 1, wins, vote_counts)
+        begin, weight = np.empty(votes.n_pairs + 1, dtype=np.int64), np.empty(2 * votes.n_pairs)
+        kind = np.empty(2 * votes.n_pairs, dtype=np.uint8)
+        n_rows = kernels.split_sides(wins, vote_counts, begin, kind, weight)
+        rows = cls._singles(votes, begin, kind[:n_rows], weight[:n_rows], 1, wins, vote_counts, certain=True)
+        assert rows.sides is not None
+        won, cast = rows.sides
+        return replace(rows, known_weight=np.array([(cast - won).sum(), won.sum()]))
 
     @classmethod
     def _singles(
@@ -307,6 +314,7 @@ class Rows:
         n_confusion_groups: int,
         wins: FloatArray,
         vote_counts: FloatArray | None,
+        certain: bool = False,
     ) -> Rows:
         """Return rows of one vote each.
 
@@ -322,6 +330,8 @@ class Rows:
         wins, vote_counts : ndarray
             Weight of the votes for the first item of each pair, which is overwritten, and of all votes on it; None
             where votes count once.
+        certain : bool
+            Whether votes are the truth.
         """
         first, second, begin = votes.pair_first, votes.pair_second, pair_begin
         if votes.has_questions or has_gaps(begin):
@@ -332,6 +342,7 @@ class Rows:
             wins = np.add.reduceat(wins, links) if len(links) else wins[:0]
             if vote_counts is not None:
                 vote_counts = np.add.reduceat(vote_counts, links) if len(links) else vote_counts[:0]
+        sides = (wins.copy(), vote_counts) if certain and vote_counts is not None else None
         share = _shrunken(wins, begin, vote_counts)
         ballots = replace(single_patterns(n_confusion_groups), of_row=kind)
         return cls(
@@ -345,6 +356,7 @@ class Rows:
             votes.n_items,
             single_votes=True,
             pair_begin=pair_begin,
+            sides=sides,
         )
 
     @classmethod

@@ -44,7 +44,7 @@ class ObjectScorer:
 
     def clip_step(self, step: FloatArray, longest: float) -> FloatArray:
         """Return the step with each score clipped separately, so that a diverging score does not slow the others."""
-        return np.clip(step, -longest, longest)
+        return np.asarray(np.minimum(np.maximum(step, -longest), longest))
 
     def adjoint(self, per_item: FloatArray) -> FloatArray:
         """Return the vector itself."""

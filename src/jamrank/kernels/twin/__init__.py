@@ -34,6 +34,7 @@ from jamrank.kernels.twin.passes import (
     direct,
     expectation,
     expectation_lists,
+    expectation_sides,
     expectation_votes,
     laplacian,
     maximisation,
@@ -55,6 +56,7 @@ from jamrank.kernels.twin.patterns import (
     number_verdicts,
     patterns,
     spell_out,
+    split_sides,
     sum_patterns,
 )
 from jamrank.kernels.twin.steps import lbfgs_direction, solve_laplacian
@@ -80,6 +82,7 @@ __all__ = [
     "expand_cells",
     "expectation",
     "expectation_lists",
+    "expectation_sides",
     "expectation_votes",
     "extremes",
     "flip_density",
@@ -113,6 +116,7 @@ __all__ = [
     "solve_laplacian",
     "sort_keys",
     "spell_out",
+    "split_sides",
     "sum_by_code",
     "sum_by_kind",
     "sum_by_link",

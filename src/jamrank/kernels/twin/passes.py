@@ -179,6 +179,31 @@ def expectation_votes(
     return float(_weighted(np.log(joint), weight).sum())
 
 
+def expectation_sides(
+    start: IntArray,
+    second: Int32Array,
+    wins: FloatArray,
+    total: FloatArray,
+    scores: FloatArray,
+    curvature: Float32Array,
+    gradient: FloatArray,
+    degree: FloatArray,
+    threads: int,
+) -> float:
+    """Run the pass over votes that are the truth; ``wins`` is the weight of those for each link's first item."""
+    first, second = first_items(start, second, len(scores))
+    margin = _margins(first, second, scores)
+    e = np.exp(-np.abs(margin))
+    prior_first = np.where(margin >= 0, 1.0, e) / (1 + e)
+    prior_second = np.where(margin >= 0, e, 1.0) / (1 + e)
+    derivative, bend = wins - total * prior_first, total * prior_first * prior_second
+    curvature[:] = bend
+    gradient[:] = _scatter(first, second, derivative, -derivative, len(scores))
+    degree[:] = _scatter(first, second, bend, bend, len(scores))
+    against = np.where(margin >= 0, total - wins, wins)
+    return -float((total * np.log1p(e) + against * np.abs(margin)).sum())
+
+
 def direct(
     start: IntArray,
     second: Int32Array,

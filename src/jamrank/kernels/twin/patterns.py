@@ -193,6 +193,19 @@ def count_sides(
     total[:] = np.bincount(pair, own, len(wins))
 
 
+def split_sides(
+    wins: FloatArray, total: FloatArray, begin: IntArray, kinds: NDArray[np.uint8], weight: FloatArray
+) -> int:
+    """Make a row of each side of a pair that has votes: 1 for its first item, with their weight; return how many."""
+    both = np.stack([total - wins, wins], axis=1)
+    there = both > 0
+    begin[:] = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+    n = int(begin[-1])
+    kinds[:n] = np.flatnonzero(there) % 2
+    weight[:n] = both[there]
+    return n
+
+
 def count_against(
     start: IntArray,
     annotator: Int32Array,
