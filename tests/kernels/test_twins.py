@@ -88,16 +88,19 @@ def expectation(
     return out
 
 
-def expectation_votes(module, p, begin: np.ndarray, posterior: bool = True) -> dict[str, np.ndarray]:
+def expectation_votes(
+    module, p, begin: np.ndarray, posterior: bool = True, curvature: bool = True, observed: bool = True
+) -> dict[str, np.ndarray]:
     """Run the pass over single votes; the problem's rows are links, and ``pattern`` has the kind of each vote."""
     n, n_items, n_kinds = len(p["pattern"]), len(p["scores"]), len(p["if_second"])
     out = {
         "posterior": np.full(n if posterior else 0, np.nan),
-        "curvature": np.full(len(p["first"]), np.nan, dtype=np.float32),
+        "curvature": np.full(len(p["first"]) if curvature else 0, np.nan, dtype=np.float32),
         "gradient": np.full(n_items, np.nan),
         "degree": np.full(n_items, np.nan),
         "expected_counts": np.full(n_kinds, np.nan),
         "hidden": np.full(n_kinds, np.nan),
+        "observed": np.full(n_items if observed else 0, np.nan),
     }
     inputs = [*layout(p), begin, *(p[name] for name in ("pattern", "weight", "if_first", "if_second", "scores"))]
     out["value"] = np.array(module.expectation_votes(*inputs, *out.values(), p["threads"]))
@@ -150,8 +153,9 @@ def maximisation(module, p, loss: int) -> dict[str, np.ndarray]:
     return out
 
 
-def laplacian(module, p, vector: np.ndarray) -> dict[str, np.ndarray]:
-    product, curvature = np.empty(len(vector)), p["posterior"].astype(np.float32)
+def laplacian(module, p, vector: np.ndarray, counted: bool = False) -> dict[str, np.ndarray]:
+    curvature = np.empty(0, np.float32) if counted else p["posterior"].astype(np.float32)
+    product = np.empty(len(vector))
     module.laplacian(*layout(p), curvature, vector, product, p["threads"])
     return {"product": product}
 
@@ -248,8 +252,10 @@ def test_extreme_ratios_and_scores_neither_vanish_nor_overflow(log_ratio, spread
 
 @needs_compiled
 @settings(deadline=None)
-@given(problems(), st.integers(1, 8), st.sampled_from([1, 4, 40]), st.booleans(), st.booleans(), st.booleans())
-def test_expectation_over_lists_equals_its_twin(problem, n_confusion_groups, longest, weighted, posterior, curvature):
+@given(problems(), st.integers(1, 8), st.sampled_from([1, 4, 40]), *[st.booleans()] * 4)
+def test_expectation_over_lists_equals_its_twin(
+    problem, n_confusion_groups, longest, weighted, posterior, curvature, observed
+):
     n = len(problem["first"])
     rng = np.random.default_rng(n)
     vote_start = np.concatenate([[0], np.cumsum(rng.integers(0, longest + 1, n))])
@@ -259,7 +265,10 @@ def test_expectation_over_lists_equals_its_twin(problem, n_confusion_groups, lon
     results = []
     for module in (kernels, twin):
         out = room(problem, curvature, posterior)
+        out["degree"] = np.full(len(problem["scores"]), np.nan)
         out["expected_counts"] = np.full(2 * n_confusion_groups, np.nan)
+        out["hidden"] = np.full(2 * n_confusion_groups if observed else 0, np.nan)
+        out["observed"] = np.full(len(problem["scores"]) if observed else 0, np.nan)
         inputs = *layout(problem), vote_start, vote, weight, log_emission, problem["scores"]
         out["value"] = np.array(module.expectation_lists(*inputs, *out.values(), problem["threads"]))
         results.append(out)
@@ -278,14 +287,15 @@ def on_links(problem, most: int) -> tuple[dict, np.ndarray]:
 
 @needs_compiled
 @settings(deadline=None)
-@given(problems(), st.sampled_from([1, 2, 40, 300]), st.booleans())
-def test_expectation_over_single_votes_equals_its_twin(problem, most, posterior):
+@given(problems(), st.sampled_from([1, 2, 40, 300]), st.booleans(), st.booleans(), st.booleans())
+def test_expectation_over_single_votes_equals_its_twin(problem, most, posterior, curvature, observed):
     problem, begin = on_links(problem, most)
-    ours, plain = (expectation_votes(module, problem, begin, posterior) for module in (kernels, twin))
+    wanted = posterior, curvature, observed
+    ours, plain = (expectation_votes(module, problem, begin, *wanted) for module in (kernels, twin))
     # Many votes on a link almost cancel, and their sums are rounded.
     assert_close(ours, plain, 1e-12 if most < 40 else 1e-10)
     if most == 1:
-        without = expectation_votes(kernels, problem, np.empty(0, dtype=np.int64), posterior)
+        without = expectation_votes(kernels, problem, np.empty(0, dtype=np.int64), *wanted)
         assert_close(without, plain)
 
 
@@ -872,10 +882,10 @@ def test_maximisation_equals_its_twin(loss, problem):
 
 @needs_compiled
 @settings(deadline=None)
-@given(problems())
-def test_laplacian_equals_its_twin(problem):
-    vector = problem["scores"]
-    assert_close(laplacian(kernels, problem, vector), laplacian(twin, problem, vector))
+@given(problems(), st.booleans())
+def test_laplacian_equals_its_twin(problem, counted):
+    given_ = problem, problem["scores"], counted
+    assert_close(laplacian(kernels, *given_), laplacian(twin, *given_))
 
 
 @needs_compiled

@@ -60,14 +60,18 @@ class Expectation(Maximisation):
 
 
 @dataclass(frozen=True)
-class MarginalExpectation(Expectation):
-    """The sums of a pass in which the margins of the rows are integrated out.
+class ObservedExpectation(Expectation):
+    """The sums of the fused pass, and ``observed``: by item, what its rows contribute to the precision of its score.
 
-    ``observed`` is, by item, the sum of the precisions that its rows contribute to its score, with the other item's
-    score uncertain too. Rows that contradict the rest contribute negative values.
+    Rows that contradict the rest contribute negative values, which ``degree`` leaves out.
     """
 
     observed: FloatArray
+
+
+@dataclass(frozen=True)
+class MarginalExpectation(ObservedExpectation):
+    """The sums of a pass in which the margins of the rows are integrated out; the other item's score is uncertain too."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,9 @@ class Engine(ABC):
 
     has_marginal: bool = False
     """Whether :meth:`marginal` is available."""
+
+    has_observed: bool = False
+    """Whether :meth:`observed_expectation` is available."""
 
     choice: Choice | None = None
     """Which engine this is and why, where it was made by :func:`jamrank.engines.make_engine`."""
@@ -183,6 +190,14 @@ class Engine(ABC):
     def slopes(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run the fused pass for log-likelihood, gradient and expected counts alone, where that is quicker."""
         return self.expectation(scores, log_emission)
+
+    def observed_expectation(self, scores: FloatArray, log_emission: FloatArray) -> ObservedExpectation:
+        """Run the fused pass with the observed curvature of each item; that of the rows is not kept."""
+        raise NotImplementedError
+
+    def mixing(self, scores: FloatArray, degree: FloatArray) -> float:
+        """Return the variance of the differences of scores within links over that of random differences."""
+        raise NotImplementedError
 
     @abstractmethod
     def initial_step(self, scores: FloatArray) -> tuple[Maximisation, FloatArray]:

@@ -13,12 +13,20 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.engines.base import Engine, Expectation, Information, Links, MarginalExpectation, Maximisation
+from jamrank.engines.base import (
+    Engine,
+    Expectation,
+    Information,
+    Links,
+    MarginalExpectation,
+    Maximisation,
+    ObservedExpectation,
+)
 from jamrank.engines.direct import bend_of_rows
 from jamrank.engines.kind import Kind, Load, Tick, read_into_memory
-from jamrank.engines.passes import expectation, marginal, posterior
+from jamrank.engines.passes import expectation, marginal, observed, posterior
 from jamrank.kernels import default_threads, kernels
-from jamrank.rows import ROWS_BY, Codes, Patterns, Rows
+from jamrank.rows import ROWS_BY, Codes, Patterns, RaggedVotes, Rows
 from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
 
 LOSSES = {"logistic": 0, "hinge": 1}
@@ -50,6 +58,7 @@ class MemoryEngine(Engine):
 
     def __init__(self, rows: Rows, threads: int | None = None, votes: Comparisons | None = None) -> None:
         self._rows = rows
+        self.has_observed = rows.about == "truth" and (rows.single_votes or isinstance(rows.ballots, RaggedVotes))
         self._set_up(threads, votes)
 
     def _set_up(self, threads: int | None, votes: Comparisons | None) -> None:
@@ -107,6 +116,25 @@ class MemoryEngine(Engine):
         self._bends = curvature if in_runs else self._by_link(curvature)
         self._kept = CurvatureHandle(lambda engine: engine.expectation(scores, log_emission))
         return Expectation(value, gradient, degree, self._kept, expected_counts, truth_variance)
+
+    def observed_expectation(self, scores: FloatArray, log_emission: FloatArray) -> ObservedExpectation:
+        """Run the fused pass with the observed curvature of each item; that of the rows is recomputed if asked for."""
+        self.passes += 1
+        (value, gradient, degree, *sums), by_item = observed(self.rows, scores, log_emission, self.threads)
+        lost = CurvatureHandle(lambda engine: engine.expectation(scores, log_emission))
+        return ObservedExpectation(value, gradient, degree, lost, *sums, by_item)
+
+    def mixing(self, scores: FloatArray, degree: FloatArray) -> float:
+        """Return the variance of the differences of scores within links over that of random differences.
+
+        ``degree`` weighs the items. Where items mainly meet others of similar scores, it is far below 1.
+        """
+        product = np.empty(self.n_items)
+        centred = scores - float((degree * scores).sum()) / float(degree.sum())
+        kernels.laplacian(*self.rows.links.layout, np.empty(0, dtype=np.float32), centred, product, self.threads)
+        random = 2.0 * float((degree * centred**2).sum()) / float(degree.sum())
+        n = len(self.rows) if self.rows.links.begin is None else len(self.rows.links.begin)
+        return float((centred * product).sum()) / n / random if random else 0.0
 
     def slopes(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run the fused pass without curvature, for which it leaves that of the pass before."""

@@ -19,6 +19,7 @@ Sums = tuple[float, FloatArray, FloatArray, FloatArray, FloatArray]
 # With more patterns, a table of sums for each block would not stay in cache.
 _MOST_PATTERNS_IN_PASS = 1 << 14
 _LARGEST_LOG_RATIO = 300.0
+_NONE = np.empty(0)
 
 
 class Laid(Protocol):
@@ -76,6 +77,20 @@ def expectation(
     return _over_patterns(rows, rows.ballots, scores, log_emission, curvature, posterior, threads)
 
 
+def observed(
+    rows: Laid, scores: FloatArray, log_emission: FloatArray, threads: int
+) -> tuple[Sums, FloatArray]:
+    """Run the fused pass without keeping curvature, and add up the observed curvature of each item.
+
+    rows: Single votes or lists of votes, about latent truths.
+    scores, log_emission, threads: As in :func:`expectation`.
+    """
+    found, kept, ballots = np.empty(rows.n_items), np.empty(0, dtype=np.float32), rows.ballots
+    at = scores, log_emission, kept, np.empty(0), threads, found
+    over = _over_lists(rows, ballots, *at) if isinstance(ballots, RaggedVotes) else _over_votes(rows, ballots, *at)
+    return over, found
+
+
 def posterior(rows: Laid, scores: FloatArray, log_emission: FloatArray, out: FloatArray, threads: int) -> None:
     """Compute the probability that the first item of each row is truly better."""
     ballots = rows.ballots
@@ -120,15 +135,14 @@ def _over_votes(
     curvature: Float32Array,
     posterior: FloatArray,
     threads: int,
+    observed: FloatArray = _NONE,
 ) -> Sums:
     base, if_first, if_second = likelihoods(ballots, log_emission)
     gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
     expected_counts, truth_variance = np.empty(len(ballots)), np.empty(len(ballots))
-    if not len(curvature):
-        curvature = np.empty(len(rows) if rows.begin is None else len(rows.begin) - 1, dtype=np.float32)
     begin = np.empty(0, dtype=np.int64) if rows.begin is None else rows.begin
     votes = begin, ballots.of_row, rows.weight, if_first, if_second
-    out = posterior, curvature, gradient, degree, expected_counts, truth_variance
+    out = posterior, curvature, gradient, degree, expected_counts, truth_variance, observed
     value = kernels.expectation_votes(*rows.link_layout, *votes, np.ascontiguousarray(scores), *out, threads)
     value += float((rows.pattern_weight * base).sum())
     hidden = ballots.over_patterns(truth_variance)
@@ -168,15 +182,20 @@ def _over_lists(
     curvature: Float32Array,
     posterior: FloatArray,
     threads: int,
+    observed: FloatArray = _NONE,
 ) -> Sums:
     gradient, degree = np.empty(rows.n_items), np.empty(rows.n_items)
-    expected_counts = np.empty(2 * (ballots.n_confusion_groups + ballots.n_gold))
+    kinds = 2 * (ballots.n_confusion_groups + ballots.n_gold)
+    expected_counts, hidden = np.empty(kinds), np.empty(kinds if len(observed) else 0)
     emission = np.ascontiguousarray(with_gold(log_emission, ballots.n_gold)).ravel()
     votes = ballots.start, ballots.vote, ballots.weight, emission
-    out = posterior, curvature, gradient, degree, expected_counts
+    out = posterior, curvature, gradient, degree, expected_counts, hidden, observed
     value = kernels.expectation_lists(*rows.layout, *votes, np.ascontiguousarray(scores), *out, threads)
     known = slice(ballots.n_confusion_groups)
-    return value, gradient, degree, expected_counts.reshape(-1, 2)[known], np.zeros(ballots.n_confusion_groups)
+    counts, truth_variance = expected_counts.reshape(-1, 2)[known], np.zeros(ballots.n_confusion_groups)
+    if len(observed):
+        truth_variance = hidden.reshape(-1, 2)[known].sum(axis=1)
+    return value, gradient, degree, counts, truth_variance
 
 
 def marginal(

@@ -229,6 +229,11 @@ class Optimizer:
         self.length = self.problem.distance(self.point, *self._aim)
         return self.length
 
+    def forget(self) -> None:
+        """Drop what the steps so far have shown of the curvature."""
+        self.point = replace(self.point, secants=Secants())
+        self._before = None
+
     @property
     def below_resolution(self) -> bool:
         """Whether rounding of the objective hides the effect of the step."""
@@ -238,8 +243,7 @@ class Optimizer:
         """Take the step, or else an EM step; return whether the objective rose."""
         moved = self._trial_step()
         if moved is None:
-            self.point = replace(self.point, secants=Secants())
-            self._before = None
+            self.forget()
             moved = backtrack(self.problem, self.point, *self._plain, self.below_resolution)
         if moved is None:
             return False
@@ -265,11 +269,15 @@ def run(
     max_iter: int,
     tol: float,
     progress: Callable[[int, float], None] = lambda iteration, objective: None,
+    optimizer: Optimizer | None = None,
 ) -> Fit:
-    """Maximise the objective from a point until the stopping rule is met; with the logistic loss it never falls."""
-    optimizer, rule = Optimizer(problem, point), StoppingRule(tol)
+    """Maximise the objective from a point until the stopping rule is met; with the logistic loss it never falls.
+
+    ``optimizer``, if given, is at that point, and knows the curvature from earlier steps.
+    """
+    previous = None if optimizer is None else optimizer.length
+    optimizer, rule = optimizer or Optimizer(problem, point), StoppingRule(tol)
     objectives, converged = [point.objective], False
-    previous: float | None = None
     while not converged and len(objectives) <= max_iter:
         last = optimizer.aim()
         converged = rule.reached(previous, last, largest(optimizer.point.scores))

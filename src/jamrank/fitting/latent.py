@@ -17,6 +17,7 @@ from jamrank.errors import (
     InputError,
     warn,
 )
+from jamrank.fitting.dense import fit_dense
 from jamrank.fitting.em import Fit, Point, Problem, run
 from jamrank.fitting.feature_scorers import Featured, choose_kernel, resolve_scorer
 from jamrank.fitting.fit_warnings import UNDECIDED, has_grades, warn_of_ties, warn_unless, why_unconverged
@@ -155,12 +156,14 @@ class LatentFitter:
             self.noise_state = begun(self.noise_state)
             noise = self.noise_state.build(engine)
         variances: Variances = (prior.score_variance if prior else None,)
-        start = None
-        if prior is not None and variances[0] is None:
+        start, found = None, self._fit_dense(problem, variances)
+        if found is not None:
+            variances, fit = found
+        elif prior is not None and variances[0] is None:
             guess = _FIRST_VARIANCE if self.start is None else self.start.scores.score_variance or _FIRST_VARIANCE
             variances, start = estimate_variances(problem, self.begin(problem((guess,))), (guess,))
-        final = problem(variances)
-        fit, own, noise_state = self.best_run(final, start), state(variances), self.noise_state
+        final, own, noise_state = problem(variances), state(variances), self.noise_state
+        fit = self.best_run(final, start) if found is None else self._settle_sign(final, fit)
         if prior is not None and pools:
             of_pairs, limits = self.settings.unit == "pair", (self.settings.max_iter, self.settings.tol)
             shrunk = shrink(prior, noise_state, final, fit, *limits, flips=of_pairs)
@@ -168,6 +171,17 @@ class LatentFitter:
             self.warn_unless(fit.converged, why_unconverged(fit, self.settings.max_iter))
         scores = fit.point.scores - fit.point.scores.mean()
         return Outcome(final, fit, own, noise_state, (own, final, fit.point), scores)
+
+    def _fit_dense(
+        self, problem: Callable[[Variances], Problem], variances: Variances
+    ) -> tuple[Variances, Fit] | None:
+        """Return a fit without products with the curvature, where nothing but the votes says where to start."""
+        settings, estimated = self.settings, self.prior is not None and variances[0] is None
+        if self.start is not None or self.gold is not None or settings.init != "share" or settings.n_init > 1:
+            return None
+        guess = (_FIRST_VARIANCE,) if estimated else variances
+        limits = {"max_iter": settings.max_iter, "tol": settings.tol}
+        return fit_dense(problem, guess, estimate=estimated, **limits, progress=self.progress)
 
     def _pools(self, engine: Engine) -> bool:
         """Tell whether the prior of the annotators' parameters is estimated."""

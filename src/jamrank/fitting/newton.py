@@ -13,7 +13,7 @@ from jamrank.scorers import ObjectScorer, Scorer
 from jamrank.typing import FloatArray
 
 # Scores are log-odds: longer steps arise only from nearly separated votes, and could overflow.
-_LONGEST_STEP = 5.0
+LONGEST_STEP = 5.0
 # Relative tolerance of a step (the next one corrects the rest), and most conjugate-gradient iterations.
 _STEP_TOLERANCE, _MOST_STEPS = 0.1, 100
 
@@ -54,7 +54,7 @@ def start_newton_step(
             step = solution()
         else:
             step = conjugate_gradients(curvature_times, slope, scorer.preconditioner(at.degree), _STEP_TOLERANCE)
-        return scorer.clip_step(step, _LONGEST_STEP)
+        return scorer.clip_step(step, LONGEST_STEP)
 
     return finish
 

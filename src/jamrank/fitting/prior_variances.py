@@ -61,7 +61,7 @@ def estimate_variances(
             if not optimizer.move():
                 break
         point = optimizer.point
-        updated = _mackay(optimizer.problem, point, variances, free)
+        updated = mackay(optimizer.problem, point, variances, free)
         largest = max(variance for variance, chosen in zip(variances, free, strict=True) if chosen and variance)
         settled = optimizer.problem.distance(began, point.theta, point.params) <= _SETTLED * math.sqrt(largest)
         moving = [(old, new) for old, new in zip(variances, updated, strict=True) if old and new]
@@ -73,7 +73,8 @@ def estimate_variances(
     return variances, point
 
 
-def _mackay(problem: Problem, point: Point, variances: Variances, free: Sequence[bool]) -> Variances:
+def mackay(problem: Problem, point: Point, variances: Variances, free: Sequence[bool]) -> Variances:
+    """Return the variances after one update of :func:`estimate_variances`."""
     counts = effective_dof(problem.engine, problem.scorer, point.expectation).counts
     updated = list(variances)
     for block, (own, count) in enumerate(zip(problem.scorer.blocks(), counts, strict=True)):

@@ -184,6 +184,25 @@ inline void scatter(const Chunks& items, size_t count, const double* derivative,
     }
 }
 
+// The same with the observed curvature as a third sum of each item, side by side with the other two.
+inline void scatter_observed(const Chunks& items, const double* derivative, const double* curvature, const double* observed,
+                             double* by_item) {
+    for (size_t r = 0; r < items.runs; ++r) {
+        const Run run = items.run[r];
+        const size_t length = run.to - run.from;
+        double* own = by_item + 3 * static_cast<size_t>(run.item);
+        own[0] += sum_of(derivative + run.from, length);
+        own[1] += sum_of(curvature + run.from, length);
+        own[2] += sum_of(observed + run.from, length);
+        for (int32_t k = run.from; k < run.to; ++k) {
+            double* other = by_item + 3 * static_cast<size_t>(items.second[k]);
+            other[0] -= derivative[k];
+            other[1] += curvature[k];
+            other[2] += observed[k];
+        }
+    }
+}
+
 // Neighbouring rows often have the same pattern: four tables in turn, so that an addition need not wait for the one before.
 template <typename Code>
 inline void tally(const Code* pattern, size_t count, const double* value, Sums& sums) {

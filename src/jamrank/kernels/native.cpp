@@ -115,15 +115,16 @@ constexpr size_t kFewLinks = 1 << 16;
 // Every pass over rows sums up gradient and degree (if wanted) by item first, then what is its own, and its value last.
 // With all pairs, gradients of second items are contiguous; else an item's two sums are adjacent: a row touches two places.
 struct Layout {
-    Layout(const Rows& rows, bool bent, size_t own)
+    Layout(const Rows& rows, bool bent, size_t own, bool observed = false)
         : items(rows.items),
           bent(bent),
-          step(bent && rows.start ? 2 : 1),
-          degree(step == 2 ? 1 : items),
-          own(bent ? 2 * items : items),
+          observed(observed),
+          step(observed ? 3 : bent && rows.start ? 2 : 1),
+          degree(step > 1 ? 1 : items),
+          own(observed ? 3 * items : bent ? 2 * items : items),
           size(this->own + own + 1) {}
 
-    Sums sums(double* block) const { return {block, bent ? block + degree : nullptr, nullptr, 0, 0.0}; }
+    Sums sums(double* block) const { return {block, bent ? block + degree : nullptr, nullptr, 0, 0.0, observed}; }
 
     // Writes the gradient and the degree; returns the value.
     double write_out(const Accumulators& sums, OutDoubles& gradient_out, OutDoubles& degree_out) const {
@@ -139,7 +140,7 @@ struct Layout {
     }
 
     size_t items;
-    bool bent;
+    bool bent, observed;
     size_t step, degree, own, size;
 };
 
@@ -225,11 +226,14 @@ void posterior(const Array<const int64_t>& start, const Seconds& second, const A
 double expectation_lists(const Array<const int64_t>& start, const Seconds& second,
                          const Array<const int64_t>& vote_start, const Ints& vote, const Doubles& vote_weight,
                          const Doubles& tables, const Doubles& scores, OutDoubles posterior, OutFloats curvature,
-                         OutDoubles gradient, OutDoubles degree, OutDoubles expected_counts, int threads) {
+                         OutDoubles gradient, OutDoubles degree, OutDoubles expected_counts, OutDoubles hidden,
+                         OutDoubles observed, int threads) {
     require(vote_start.size() > 0, "one entry a row, and one");
     const size_t n = vote_start.size() - 1, items = scores.size(), kinds = expected_counts.size();
-    const bool bent = curvature.size() > 0;
-    require(!bent || curvature.size() == n, "curvature must be empty or one a row");
+    const bool kept = curvature.size() > 0, with_observed = observed.size() > 0, bent = kept || with_observed;
+    require(observed.size() == (with_observed ? items : 0) && hidden.size() == (with_observed ? kinds : 0),
+            "observed must be empty or one an item, and hidden empty or one a kind of vote");
+    require(!kept || curvature.size() == n, "curvature must be empty or one a row");
     require(posterior.size() == 0 || posterior.size() == n, "posterior must be empty or one a row");
     require(vote_weight.size() == 0 || vote_weight.size() == vote.size(), "weight must be empty or one a vote");
     require_sums(items, bent, gradient, degree);
@@ -245,7 +249,7 @@ double expectation_lists(const Array<const int64_t>& start, const Seconds& secon
     }
     lists.ratio = ratio.data();
     lists.base = base.data();
-    const Layout layout(rows, bent, kinds);
+    const Layout layout(rows, bent, with_observed ? 2 * kinds : kinds, with_observed);
     const size_t blocks = block_count(n, layout.size);
     nb::gil_scoped_release release;
     const Exponentials exponentials(scores.data(), items, kLargestProduct);
@@ -255,11 +259,13 @@ double expectation_lists(const Array<const int64_t>& start, const Seconds& secon
         Sums part = layout.sums(own);
         const Span span = span_of(block, blocks, n);
         active->expectation_lists(rows, lists, exponentials.view(), span.begin, span.end,
-                                  posterior.size() ? posterior.data() : nullptr, bent ? curvature.data() : nullptr,
+                                  posterior.size() ? posterior.data() : nullptr, kept ? curvature.data() : nullptr,
                                   own + layout.own, part);
         own[layout.size - 1] = part.value;
     });
-    sums.collect(layout.own, kinds, expected_counts.data());
+    sums.collect(layout.own, kinds, expected_counts.data(), with_observed ? 2 : 1);
+    sums.collect(layout.own + 1, hidden.size(), hidden.data(), 2);
+    sums.collect(2, observed.size(), observed.data(), 3);
     return layout.write_out(sums, gradient, degree);
 }
 
@@ -316,9 +322,12 @@ template <typename Code>
 double expectation_votes(const Array<const int64_t>& start, const Seconds& second, const Array<const int64_t>& begin,
                          const Array<const Code>& kind, const Doubles& weight, const Doubles& if_first,
                          const Doubles& if_second, const Doubles& scores, OutDoubles posterior, OutFloats curvature,
-                         OutDoubles gradient, OutDoubles degree, OutDoubles expected_counts, OutDoubles hidden, int threads) {
-    const size_t n = kind.size(), links = curvature.size(), items = scores.size(), kinds = expected_counts.size();
-    require(begin.size() == links + 1 || (begin.size() == 0 && links == n), "one begin a link");
+                         OutDoubles gradient, OutDoubles degree, OutDoubles expected_counts, OutDoubles hidden,
+                         OutDoubles observed, int threads) {
+    const size_t n = kind.size(), links = begin.size() ? begin.size() - 1 : n, items = scores.size();
+    const size_t kinds = expected_counts.size(), columns = observed.size() ? 3 : 2;
+    require(curvature.size() == 0 || curvature.size() == links, "curvature must be empty or one a link");
+    require(observed.size() == 0 || observed.size() == items, "observed must be empty or one an item");
     require(begin.size() == 0 || (begin.data()[0] == 0 && begin.data()[links] == static_cast<int64_t>(n)),
             "begins must cover the votes");
     require(posterior.size() == 0 || posterior.size() == n, "posterior must be empty or one a vote");
@@ -335,26 +344,29 @@ double expectation_votes(const Array<const int64_t>& start, const Seconds& secon
     const size_t together = if_first.size() ? 0 : reach_of(if_second).together;
     const Table table{if_first.size() ? if_first.data() : nullptr, if_second.data(), kinds, together};
     const size_t tables = kinds <= kFewKinds ? kVoteTables : 1;
-    const size_t size = 2 * items + 2 * tables * kinds + 1;
+    const size_t of_kinds = columns * items, size = of_kinds + 2 * tables * kinds + 1;
     const size_t blocks = block_count(n, size);
     nb::gil_scoped_release release;
     const Exponentials exponentials(scores.data(), items);
     Accumulators sums(blocks, size);
     for_blocks(blocks, threads, [&](size_t block) {
         double* own = sums.clear(block);
-        VoteSums part{own, own + 2 * items, kinds, tables, 0.0};
+        VoteSums part{own, columns == 3, own + of_kinds, kinds, tables, 0.0};
         active_votes->expectation(rows, votes, table, exponentials.view(), first_link(votes, links, block, blocks, n),
-                                  first_link(votes, links, block + 1, blocks, n), posterior.size() ? posterior.data() : nullptr, curvature.data(), part);
+                                  first_link(votes, links, block + 1, blocks, n),
+                                  posterior.size() ? posterior.data() : nullptr,
+                                  curvature.size() ? curvature.data() : nullptr, part);
         own[size - 1] = part.value;
     });
     std::fill_n(expected_counts.data(), kinds, 0.0);
     std::fill_n(hidden.data(), kinds, 0.0);
     for (size_t t = 0; t < tables; ++t) {
-        sums.add(2 * (items + t * kinds), kinds, expected_counts.data(), 2);
-        sums.add(2 * (items + t * kinds) + 1, kinds, hidden.data(), 2);
+        sums.add(of_kinds + 2 * t * kinds, kinds, expected_counts.data(), 2);
+        sums.add(of_kinds + 2 * t * kinds + 1, kinds, hidden.data(), 2);
     }
-    sums.collect(0, items, gradient.data(), 2);
-    sums.collect(1, items, degree.data(), 2);
+    sums.collect(0, items, gradient.data(), columns);
+    sums.collect(1, items, degree.data(), columns);
+    sums.collect(2, observed.size(), observed.data(), columns);
     double value;
     sums.collect(size - 1, 1, &value);
     return value;
@@ -533,13 +545,13 @@ double maximisation(const Array<const int64_t>& start, const Seconds& second, co
 class Curvatures {
   public:
     Curvatures(const Array<const int64_t>& start, const Seconds& second, const Floats& curvature, size_t items, int threads)
-        : n_(curvature.size()),
+        : n_(curvature.size() ? curvature.size() : start.size() ? second.size() : items * (items - 1) / 2),
           items_(items),
           blocks_(block_count(n_, items)),
           // Starting threads would take longer than a product over few rows.
           threads_(n_ <= kFewLinks ? 1 : threads),
           rows_(as_rows(start, second, n_, items)),
-          curvature_(curvature.data()),
+          curvature_(curvature.size() ? curvature.data() : nullptr),
           sums_(blocks_, items) {}
 
     void times(const double* vector, double* product) {

@@ -223,9 +223,11 @@ class ShortLists {
         return log_likelihood(lists_.vote + start_[0], static_cast<size_t>(start_[count] - start_[0]));
     }
 
-    void tally(size_t count, const double* q, double* expected_counts) const {
-        for (size_t k = 0; k < count; ++k) expected_counts[first_[k]] += q[k];
-        others([&](size_t k, int32_t kind) { expected_counts[kind] += q[k]; });
+    // Calls `visit` with the row and the kind of each vote.
+    template <typename Visit>
+    void each(size_t count, const Visit& visit) const {
+        for (size_t k = 0; k < count; ++k) visit(k, first_[k]);
+        others(visit);
     }
 
   private:
@@ -251,6 +253,28 @@ class ShortLists {
     int32_t first_[kChunk], row_[kChunk + 1];
 };
 
+// Sums over a chunk with the observed curvature of its items, and with the variance of the truths behind its votes.
+inline void add_observed(const Chunks& items, const RaggedVotes& lists, const Votes& votes, const ShortLists* short_votes,
+                         size_t count, const Inferred& row, double* by_kind, Sums& sums) {
+    double open[kChunk], observed[kChunk];
+    for (size_t k = 0; k < count; ++k) {
+        const double prior = row.q[k] - row.derivative[k];
+        open[k] = row.q[k] * (1.0 - row.q[k]);
+        observed[k] = prior * (1.0 - prior) - open[k];
+    }
+    scatter_observed(items, row.derivative, row.curvature, observed, sums.gradient);
+    const auto add = [&](size_t k, int32_t kind, double weight) {
+        double* sum = by_kind + 2 * static_cast<size_t>(kind);
+        sum[0] += weight * row.q[k];
+        sum[1] += weight * open[k];
+    };
+    if (short_votes) {
+        short_votes->each(count, [&](size_t k, int32_t kind) { add(k, kind, 1.0); });
+    } else {
+        votes.each([&](size_t v, size_t k, double weight) { add(k, lists.vote[v], weight); });
+    }
+}
+
 template <bool kBent>
 void expect_lists(const Rows& rows, const RaggedVotes& lists, const Scores& scores, size_t begin, size_t end,
                   double* posterior, float* curvature, double* expected_counts, Sums& sums) {
@@ -272,10 +296,14 @@ void expect_lists(const Rows& rows, const RaggedVotes& lists, const Scores& scor
         infer<kBent>(items, scores, count, short_lists ? nullptr : first, second, row);
         if (posterior) std::copy(row.q, row.q + count, posterior + at);
         sums.value += log_sum(nullptr, count, row.value, short_lists);
-        if (kBent) std::copy(row.curvature, row.curvature + count, curvature + at);
+        if (curvature) std::copy(row.curvature, row.curvature + count, curvature + at);
+        if (sums.observed) {
+            add_observed(items, lists, votes, short_lists ? &short_votes : nullptr, count, row, expected_counts, sums);
+            continue;
+        }
         scatter<kBent>(items, count, row.derivative, row.curvature, sums);
         if (short_lists) {
-            short_votes.tally(count, row.q, expected_counts);
+            short_votes.each(count, [&](size_t k, int32_t kind) { expected_counts[kind] += row.q[k]; });
         } else {
             votes.each([&](size_t v, size_t k, double weight) { expected_counts[lists.vote[v]] += weight * row.q[k]; });
         }
@@ -284,7 +312,7 @@ void expect_lists(const Rows& rows, const RaggedVotes& lists, const Scores& scor
 
 void expectation_lists(const Rows& rows, const RaggedVotes& lists, const Scores& scores, size_t begin, size_t end,
                        double* posterior, float* curvature, double* expected_counts, Sums& sums) {
-    const auto pass = curvature ? expect_lists<true> : expect_lists<false>;
+    const auto pass = sums.degree ? expect_lists<true> : expect_lists<false>;
     pass(rows, lists, scores, begin, end, posterior, curvature, expected_counts, sums);
 }
 
@@ -344,11 +372,13 @@ void maximisation(const Rows& rows, const double* posterior, const Scores& score
 
 void laplacian(const Rows& rows, const float* curvature, const double* vector, size_t begin, size_t end,
                double* product) {
+    float ones[kChunk];
+    std::fill_n(ones, kChunk, 1.0f);
     Chunks items(rows, begin);
     for (size_t at = begin; at < end; at += kChunk) {
         const size_t count = std::min(kChunk, end - at);
         items.next(count);
-        const float* bend = curvature + at;
+        const float* bend = curvature ? curvature + at : ones;
         for (size_t r = 0; r < items.runs; ++r) {
             const Run run = items.run[r];
             const double own = vector[run.item];

@@ -61,6 +61,9 @@ struct Sums {
     double* by_pattern;  // four tables of sums by pattern, to be added up; null: not wanted
     size_t patterns;
     double value;
+    // Of rows with a list of votes each: whether the observed curvature of each item, which unlike the degree may be negative,
+    // lies next to its degree, and the variance of the truth behind each kind of vote next to its posterior.
+    bool observed = false;
 };
 constexpr size_t kPatternTables = 4;
 
@@ -81,7 +84,7 @@ struct Passes {
     // pattern where the rows have patterns.
     void (*maximisation)(const Rows&, const double* posterior, const Scores& scores, Loss loss, size_t begin,
                          size_t end, float* curvature, Sums& sums);
-    // Curvature matrix (a graph Laplacian) times a vector over items.
+    // Curvature matrix (a graph Laplacian) times a vector over items; a curvature of null: all 1.
     void (*laplacian)(const Rows&, const float* curvature, const double* vector, size_t begin, size_t end,
                       double* product);
 };

@@ -196,8 +196,15 @@ void expect(const Rows& rows, const SingleVotes& votes, const Code* kinds, const
             bend[k] = std::max(most - links.open[k], kLeastCurvature * most);
             derivative[k] = links.q[k] - links.cast[k] * links.first[k];
         }
-        std::copy(bend, bend + count, curvature + at);
-        scatter(items, derivative, bend, sums);
+        if (curvature) std::copy(bend, bend + count, curvature + at);
+        if (sums.observed) {
+            double observed[kChunk];
+            for (size_t k = 0; k < count; ++k)
+                observed[k] = links.cast[k] * links.first[k] * links.second[k] - links.open[k];
+            scatter_observed(items, derivative, bend, observed, sums.by_item);
+        } else {
+            scatter(items, derivative, bend, sums);
+        }
     }
 }
 

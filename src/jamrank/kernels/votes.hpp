@@ -17,7 +17,8 @@ struct SingleVotes {
 
 // The sums of one block.
 struct VoteSums {
-    double* by_item;  // gradient and degree of each item, side by side
+    double* by_item;  // gradient and degree of each item, side by side; with the observed curvature, if wanted, as a third
+    bool observed;    // whether it is wanted; unlike the degree it may be negative
     double* by_kind;  // tables, to be added up: posterior and its variance, of each kind, side by side
     size_t kinds, tables;
     double value;
@@ -33,7 +34,7 @@ struct SideCounts {
 };
 
 struct VotePasses {
-    // Posterior of the truth of each vote (null: not kept), curvature of each link, and the sums of both steps.
+    // Posterior of the truth of each vote and curvature of each link (null: not kept), and the sums of both steps.
     void (*expectation)(const Rows& links, const SingleVotes&, const Table&, const Scores& scores, size_t begin,
                         size_t end, double* posterior, float* curvature, VoteSums& sums);
     // The same sums of votes that are the truth, of which there is nothing to infer; kinds are not told apart.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
 
@@ -118,15 +119,29 @@ def expectation_lists(
     gradient: FloatArray,
     degree: FloatArray,
     expected_counts: FloatArray,
+    truth_variance: FloatArray,
+    observed: FloatArray,
     threads: int,
 ) -> float:
-    """Run the same pass over rows with a list of votes each; ``log_emission`` is by kind of vote and truth."""
+    """Run the same pass over rows with a list of votes each; ``log_emission`` is by kind of vote and truth.
+
+    Unless it is empty, ``observed`` gets the sum of the observed curvature of each item, which may be negative, and
+    ``truth_variance`` that of the variance of the truth by kind; else both are empty.
+    """
     first, second = first_items(start, second, len(scores))
     row, largest, if_first, if_second = list_likelihoods(vote_start, vote, vote_weight, log_emission)
-    truth, value = _infer(first, second, np.empty(0), if_first, if_second, scores, curvature, gradient, degree)
+    wanted = np.empty(len(first) if len(observed) else len(curvature), dtype=np.float32)
+    truth, value = _infer(first, second, np.empty(0), if_first, if_second, scores, wanted, gradient, degree)
+    if len(curvature):
+        curvature[:] = wanted
     if len(posterior):
         posterior[:] = truth
     expected_counts[:] = np.bincount(vote, _weighted(truth[row], vote_weight), len(expected_counts))
+    if len(observed):
+        variance, prior = truth * (1 - truth), expit(_margins(first, second, scores))
+        truth_variance[:] = np.bincount(vote, _weighted(variance[row], vote_weight), len(truth_variance))
+        bend = prior * (1 - prior) - variance
+        observed[:] = _scatter(first, second, bend, bend, len(scores))
     return value + float(largest.sum())
 
 
@@ -145,12 +160,14 @@ def expectation_votes(
     degree: FloatArray,
     expected_counts: FloatArray,
     truth_variance: FloatArray,
+    observed: FloatArray,
     threads: int,
 ) -> float:
     """Run the same pass over rows that are single votes; ``start`` and ``second`` are those of the links.
 
     The votes on link ``l`` are ``begin[l]:begin[l + 1]``; without ``begin`` there is one on each. Also adds up the
-    variance of the truth by kind.
+    variance of the truth by kind and, unless ``observed`` is empty, the observed curvature of each item, which may be
+    negative. An empty ``curvature`` is not kept.
     """
     first, second = first_items(start, second, len(scores))
     link = link_of_votes(begin, len(first))
@@ -173,9 +190,12 @@ def expectation_votes(
     # The variance of the latent truth reduces the curvature; it must not make it negative.
     most = vote_counts * prior_first * prior_second
     bend = np.maximum(most - unknown, _LEAST_CURVATURE * most)
-    curvature[:] = bend
+    if len(curvature):
+        curvature[:] = bend
     gradient[:] = _scatter(first, second, derivative, -derivative, len(scores))
     degree[:] = _scatter(first, second, bend, bend, len(scores))
+    if len(observed):
+        observed[:] = _scatter(first, second, most - unknown, most - unknown, len(scores))
     return float(_weighted(np.log(joint), weight).sum())
 
 
@@ -340,9 +360,9 @@ def laplacian(
     product: FloatArray,
     threads: int,
 ) -> None:
-    """Multiply the curvature matrix, a graph Laplacian over items, with a vector."""
+    """Multiply the curvature matrix, a graph Laplacian over items, with a vector; an empty curvature means all 1."""
     first, second = first_items(start, second, len(vector))
-    flow = curvature * (vector[first] - vector[second])
+    flow = (curvature if len(curvature) else 1.0) * (vector[first] - vector[second])
     product[:] = _scatter(first, second, flow, -flow, len(vector))
 
 
