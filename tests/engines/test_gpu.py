@@ -141,6 +141,14 @@ def assert_same_marginal_passes(engine: GpuEngine, memory: MemoryEngine) -> None
     vector = scores_of(rows, 8)
     products = [one.curvature_times(at.curvature, vector) for one, at in ((engine, here), (memory, there))]
     same(*products, "product", 1e-6)
+    if memory.has_observed:
+        assert engine.has_observed
+        passes = [one.observed_expectation(*given[:2]) for one in (engine, memory)]
+        for name in ("value", "gradient", "degree", "observed", "expected_counts", "truth_variance"):
+            same(*(getattr(at, name) for at in passes), name, 1e-9 if name != "degree" else 1e-6)
+        if rows.n_items <= len(rows):
+            mixing = (one.mixing(scores_of(rows), passes[1].observed + 1) for one in (engine, memory))
+            assert next(mixing) == pytest.approx(next(mixing), rel=0.1)
     # The curvature of another pass takes its place, and it is worked out anew.
     engine.expectation(*given[:2])
     same(engine.curvature_times(here.curvature, vector), products[1], "product again", 1e-6)

@@ -23,6 +23,7 @@ from jamrank.engines.memory import CurvatureHandle, MemoryEngine, winner
 from jamrank.errors import GpuError
 from jamrank.kernels.gpu_device import GpuDevice, gpu_available
 from jamrank.rows import ROWS_BY, Codes, Rows
+from jamrank.rows.layout import Layout, item_start
 from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
 
 # With fewer votes a fit in memory ends before the GPU is initialised.
@@ -80,6 +81,7 @@ class GpuEngine(MemoryEngine):
         self.gpu: GpuLayout = (
             GpuRows(rows, GpuDevice() if device is None else device, memory) if isinstance(rows, Rows) else rows
         )
+        self.has_observed = has_kernel(self.gpu.form)
         self._set_up(threads, votes)
         self._held: _Held | None = None
         self._recorded: dict[tuple[Any, ...], RecordedPass] = {}
@@ -174,6 +176,14 @@ class GpuEngine(MemoryEngine):
         self._held = _Held(task.launch, float(degree.max(initial=0.0)), len(task.room.sums))
         self._kept = CurvatureHandle(lambda engine: engine.marginal(scores, log_emission, variance))
         return MarginalExpectation(value, gradient, degree, self._kept, expected_counts, truth_variance, observed)
+
+    def observed_expectation(self, scores: FloatArray, log_emission: FloatArray) -> MarginalExpectation:
+        """Run the fused pass with the observed curvature of each item: nothing is integrated out of certain scores."""
+        return self.marginal(scores, log_emission, np.zeros(self.n_items))
+
+    def _layout_of_links(self) -> tuple[int, Layout]:
+        first, second = self.gpu.pairs
+        return len(first), (item_start(first, self.n_items), second)
 
     @cached_property
     def _marginal_room(self) -> MarginalRoom:

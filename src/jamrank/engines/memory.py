@@ -27,6 +27,7 @@ from jamrank.engines.kind import Kind, Load, Tick, read_into_memory
 from jamrank.engines.passes import expectation, marginal, observed, posterior
 from jamrank.kernels import default_threads, kernels
 from jamrank.rows import ROWS_BY, Codes, Patterns, RaggedVotes, Rows
+from jamrank.rows.layout import Layout
 from jamrank.typing import Float32Array, FloatArray, Int32Array, IntArray
 
 LOSSES = {"logistic": 0, "hinge": 1}
@@ -131,10 +132,15 @@ class MemoryEngine(Engine):
         """
         product = np.empty(self.n_items)
         centred = scores - float((degree * scores).sum()) / float(degree.sum())
-        kernels.laplacian(*self.rows.links.layout, np.empty(0, dtype=np.float32), centred, product, self.threads)
+        n, layout = self._layout_of_links()
+        kernels.laplacian(*layout, np.empty(0, dtype=np.float32), centred, product, self.threads)
         random = 2.0 * float((degree * centred**2).sum()) / float(degree.sum())
-        n = len(self.rows) if self.rows.links.begin is None else len(self.rows.links.begin)
         return float((centred * product).sum()) / n / random if random else 0.0
+
+    def _layout_of_links(self) -> tuple[int, Layout]:
+        """Return how many links there are, and their items."""
+        links = self.rows.links
+        return len(self.rows) if links.begin is None else len(links.begin), links.layout
 
     def slopes(self, scores: FloatArray, log_emission: FloatArray) -> Expectation:
         """Run the fused pass without curvature, for which it leaves that of the pass before."""

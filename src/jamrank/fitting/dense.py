@@ -93,7 +93,9 @@ def fit_dense(
         if settled or not moved:
             break
     begun = optimizer.point
-    return variances, run(optimizer.problem, begun, max_iter=max_iter, tol=tol, progress=progress, optimizer=optimizer)
+    return variances, run(
+        optimizer.problem, begun, max_iter=max_iter, tol=tol, progress=progress, optimizer=optimizer
+    )
 
 
 def _dense(problem: Problem) -> DenseProblem:

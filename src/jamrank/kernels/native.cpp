@@ -385,7 +385,7 @@ double expectation_sides(const Array<const int64_t>& start, const Seconds& secon
     Accumulators sums(blocks, size);
     for_blocks(blocks, threads, [&](size_t block) {
         double* own = sums.clear(block);
-        VoteSums part{own, nullptr, 0, 0, 0.0};
+        VoteSums part{own, false, nullptr, 0, 0, 0.0};
         const Span span = span_of(block, blocks, n);
         active_votes->sides(rows, votes, exponentials.view(), span.begin, span.end, curvature.data(), part);
         own[size - 1] = part.value;

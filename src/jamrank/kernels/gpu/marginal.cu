@@ -40,7 +40,7 @@ struct Truth {
 // most 8 / pi, and what votes take away is a fourth at most: denominators are between a third and two.
 __device__ Truth settled(const Margin& at, double if_first, double if_second) {
     double x = at.mean;
-    for (int step = 0; step < kMostSteps; ++step) {
+    for (int step = 0; at.spread > 0.0 && step < kMostSteps; ++step) {
         const Truth truth(x, if_first, if_second);
         const double moved = (x + at.spread * truth.pull - at.mean) * rough_reciprocal(1.0 - at.spread * truth.known);
         x -= moved;
