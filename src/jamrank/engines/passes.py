@@ -72,9 +72,7 @@ def expectation(
     return _over_patterns(rows, rows.ballots, scores, log_emission, curvature, posterior, threads)
 
 
-def observed(
-    rows: Laid, scores: FloatArray, log_emission: FloatArray, threads: int
-) -> tuple[Sums, FloatArray]:
+def observed(rows: Laid, scores: FloatArray, log_emission: FloatArray, threads: int) -> tuple[Sums, FloatArray]:
     """Run the fused pass without keeping curvature, and add up the observed curvature of each item.
 
     rows: Single votes or lists of votes, about latent truths.
