@@ -71,7 +71,7 @@ class ObservedExpectation(Expectation):
 
 @dataclass(frozen=True)
 class MarginalExpectation(ObservedExpectation):
-    """The sums of a pass in which the margins of the rows are integrated out; the other item's score is uncertain too."""
+    """The sums of a pass in which the margins of the rows are integrated out: other scores are uncertain too."""
 
 
 @dataclass(frozen=True)
@@ -195,8 +195,11 @@ class Engine(ABC):
         """Run the fused pass with the observed curvature of each item; that of the rows is not kept."""
         raise NotImplementedError
 
-    def mixing(self, scores: FloatArray, degree: FloatArray) -> float:
-        """Return the variance of the differences of scores within links over that of random differences."""
+    def mean_of_others(self, values: FloatArray, weight: FloatArray) -> FloatArray:
+        """Return for each item about the mean of a value of those it is linked with, where there is ``has_observed``.
+
+        ``weight`` is proportional to how many these are.
+        """
         raise NotImplementedError
 
     @abstractmethod

@@ -119,23 +119,22 @@ class MemoryEngine(Engine):
         return Expectation(value, gradient, degree, self._kept, expected_counts, truth_variance)
 
     def observed_expectation(self, scores: FloatArray, log_emission: FloatArray) -> ObservedExpectation:
-        """Run the fused pass with the observed curvature of each item; that of the rows is recomputed if asked for."""
+        """Run the fused pass with the observed curvature of each item; that of the rows is computed when needed."""
         self.passes += 1
         (value, gradient, degree, *sums), by_item = observed(self.rows, scores, log_emission, self.threads)
+        counts, truth_variance = sums
         lost = CurvatureHandle(lambda engine: engine.expectation(scores, log_emission))
-        return ObservedExpectation(value, gradient, degree, lost, *sums, by_item)
+        return ObservedExpectation(value, gradient, degree, lost, counts, truth_variance, by_item)
 
-    def mixing(self, scores: FloatArray, degree: FloatArray) -> float:
-        """Return the variance of the differences of scores within links over that of random differences.
+    def mean_of_others(self, values: FloatArray, weight: FloatArray) -> FloatArray:
+        """Return for each item about the mean of a value of those it is linked with.
 
-        ``degree`` weighs the items. Where items mainly meet others of similar scores, it is far below 1.
+        ``weight`` is proportional to how many these are.
         """
         product = np.empty(self.n_items)
-        centred = scores - float((degree * scores).sum()) / float(degree.sum())
-        n, layout = self._layout_of_links()
-        kernels.laplacian(*layout, np.empty(0, dtype=np.float32), centred, product, self.threads)
-        random = 2.0 * float((degree * centred**2).sum()) / float(degree.sum())
-        return float((centred * product).sum()) / n / random if random else 0.0
+        n_links, layout = self._layout_of_links()
+        kernels.laplacian(*layout, np.empty(0, dtype=np.float32), values, product, self.threads)
+        return np.asarray(values - product * float(weight.sum()) / (2 * n_links * np.maximum(weight, 1e-300)))
 
     def _layout_of_links(self) -> tuple[int, Layout]:
         """Return how many links there are, and their items."""

@@ -1,10 +1,10 @@
 """Fits of many rows over so many pairs of items that a step needs no products with the curvature.
 
 Where each item meets many others at random, the curvature matrix of the scores is nearly its diagonal and a common
-level, which can be inverted at once. Two more things save passes. The diagonal is that of the observed information: the
-curvature of :class:`jamrank.engines.Expectation` leaves out rows that contradict the rest, which makes steps of extreme
-scores several times too short. And the prior variance is updated with every step, without giving up what earlier
-steps have shown of the curvature.
+level, which can be inverted at once. Two more things save passes. The diagonal is that of the observed information:
+the curvature of :class:`jamrank.engines.Expectation` leaves out rows that contradict the rest, which makes steps of
+extreme scores several times too short. And the prior variance is updated with every step, without giving up what
+earlier steps have shown of the curvature.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import cast
 
 import numpy as np
 
+from jamrank.engines import Engine
 from jamrank.engines.base import ObservedExpectation
 from jamrank.fitting.em import Fit, Optimizer, Point, Problem, run
 from jamrank.fitting.newton import LONGEST_STEP, gradient
@@ -22,16 +23,20 @@ from jamrank.fitting.prior_variances import Variances, mackay
 from jamrank.linalg.marginals import is_dense
 from jamrank.typing import FloatArray
 
+Make = Callable[[Variances], Problem]
+
 # With fewer rows a fit is quick anyway.
 MANY_ROWS = 1_000_000
 # Flips start at one in three: a start at smaller ones takes much longer, since scores and flips grow together.
 _FIRST_LOGIT = float(np.log(0.5))
-# Differences of scores within links vary at least so much as random ones: items do not only meet similar ones.
-_WELL_MIXED = 0.8
+# A step leaves at most this much of what the one before has left, or else items mainly meet similar ones.
+_MOST_LEFT = 0.4
 # The diagonal keeps at least this share of the curvature that is never negative.
 _LEAST_OBSERVED = 0.1
-# Steps before the prior variance is updated, and at most; relative change at which it has settled.
-_FIRST, _MOST, _SETTLED = 2, 40, 1e-5
+# With more votes on a pair, scores are far apart and known from few pairs, where the diagonal says little.
+_MOST_A_LINK = 3.0
+# Steps before the prior variance is updated, and most with updates; relative change at which it has settled.
+_FIRST, _MOST, _SETTLED = 3, 40, 1e-5
 
 
 @dataclass(frozen=True)
@@ -54,62 +59,82 @@ class DenseProblem(Problem):
         return point.theta + self.scorer.clip_step(step, LONGEST_STEP), params
 
 
-Make = Callable[[Variances], Problem]
-
-
 def fit_dense(
     make: Make,
     variances: Variances,
-    *,
-    estimate: bool,
     max_iter: int,
     tol: float,
+    *,
+    estimate: bool,
     progress: Callable[[int, float], None] = lambda iteration, objective: None,
 ) -> tuple[Variances, Fit] | None:
     """Fit scores and flips and, where wanted, the prior variance of the scores; None where the votes do not suit.
 
     make: Returns the problem at given variances.
     variances: The first guess, or what is given.
-    estimate: Whether to estimate them, as in :func:`jamrank.fitting.prior_variances.estimate_variances`.
     max_iter, tol, progress: As in :func:`jamrank.fitting.em.run`.
+    estimate: Whether to estimate them, as :func:`jamrank.fitting.prior_variances.estimate_variances` does.
     """
     problem = _dense(make(variances))
-    point = _start(problem)
+    point = _start(problem) if _suits(problem) else None
     if point is None:
         return None
     optimizer = Optimizer(problem, point)
-    for step in range(_MOST):
+    for _ in range(_FIRST):
+        optimizer.aim()
+        optimizer.move()
+        # These steps are so long that the gradients at their ends say nothing of the curvature further on.
+        optimizer.forget()
+    if estimate:
+        variances = _settle(optimizer, make, variances)
+    ended = run(
+        optimizer.problem, optimizer.point, max_iter=max_iter, tol=tol, progress=progress, optimizer=optimizer
+    )
+    return variances, ended
+
+
+def _settle(optimizer: Optimizer, make: Make, variances: Variances) -> Variances:
+    """Take steps, and update the prior variance after each, until it has settled."""
+    for _ in range(_MOST):
         optimizer.aim()
         moved = optimizer.move()
-        if step < _FIRST:
-            # The first steps are so long that the gradients at their ends say nothing of the curvature further on.
-            optimizer.forget()
-            continue
-        updated = mackay(optimizer.problem, optimizer.point, variances, [True]) if estimate else variances
-        (old,), (new,) = variances, updated
-        settled = old == new or (old and new and abs(np.log(new / old)) <= _SETTLED)
-        variances = updated
+        before, variances = variances, mackay(optimizer.problem, optimizer.point, variances, [True])
         optimizer.set_problem(_dense(make(variances)))
-        if settled or not moved:
+        (old,), (new,) = before, variances
+        if not moved or (old and new and abs(np.log(new / old)) <= _SETTLED):
             break
-    begun = optimizer.point
-    return variances, run(
-        optimizer.problem, begun, max_iter=max_iter, tol=tol, progress=progress, optimizer=optimizer
-    )
+    return variances
 
 
 def _dense(problem: Problem) -> DenseProblem:
     return DenseProblem(problem.engine, problem.scorer, problem.noise, problem.loss, problem.size)
 
 
+def _suits(problem: Problem) -> bool:
+    """Tell whether there are many rows over many pairs, each with few votes, and one flip for each annotator."""
+    engine = problem.engine
+    if not (problem.noise.integrable and problem.loss == "logistic" and engine.has_observed):
+        return False
+    few_a_link = float(engine.vote_counts.sum()) <= _MOST_A_LINK * engine.n_links
+    return engine.n_rows >= MANY_ROWS and few_a_link and is_dense(engine.n_links, engine.n_items)
+
+
 def _start(problem: DenseProblem) -> Point | None:
-    """Return the point of equal scores and of equal flips; None where steps need more than a diagonal."""
-    engine, noise = problem.engine, problem.noise
-    if not (noise.integrable and engine.has_observed and engine.n_rows >= MANY_ROWS):
-        return None
-    if problem.loss != "logistic" or not is_dense(engine.n_links, engine.n_items):
-        return None
-    theta = np.zeros(problem.scorer.n_params)
+    """Return the point of equal scores and of equal flips; None where items mainly meet similar ones."""
+    engine, theta = problem.engine, np.zeros(problem.scorer.n_params)
     point = problem.evaluate(theta, np.full(engine.n_confusion_groups, _FIRST_LOGIT))
-    at = cast(ObservedExpectation, point.expectation)
-    return point if engine.mixing(problem.step(point)[0], at.observed) >= _WELL_MIXED else None
+    weight = np.maximum(cast(ObservedExpectation, point.expectation).observed, 0.0)
+    return point if _left_over(engine, problem.step(point)[0], weight) <= _MOST_LEFT else None
+
+
+def _left_over(engine: Engine, step: FloatArray, weight: FloatArray) -> float:
+    """Return how much of what a step along the diagonal leaves to do is left by another one.
+
+    Where items meet others at random, their mean hardly varies. Where they meet similar ones, it is their own.
+    """
+    sizes = []
+    for _ in range(3):
+        step = step - float((weight * step).sum()) / float(weight.sum())
+        sizes.append(float((weight * step**2).sum()))
+        step = engine.mean_of_others(step, weight) if len(sizes) < 3 else step
+    return float(np.sqrt(sizes[2] / sizes[1])) if sizes[1] > 0 else 0.0

@@ -158,12 +158,12 @@ class LatentFitter:
         variances: Variances = (prior.score_variance if prior else None,)
         start, found = None, self._fit_dense(problem, variances)
         if found is not None:
-            variances, fit = found
+            variances = found[0]
         elif prior is not None and variances[0] is None:
             guess = _FIRST_VARIANCE if self.start is None else self.start.scores.score_variance or _FIRST_VARIANCE
             variances, start = estimate_variances(problem, self.begin(problem((guess,))), (guess,))
         final, own, noise_state = problem(variances), state(variances), self.noise_state
-        fit = self.best_run(final, start) if found is None else self._settle_sign(final, fit)
+        fit = self.best_run(final, start, None if found is None else found[1])
         if prior is not None and pools:
             of_pairs, limits = self.settings.unit == "pair", (self.settings.max_iter, self.settings.tol)
             shrunk = shrink(prior, noise_state, final, fit, *limits, flips=of_pairs)
@@ -180,8 +180,8 @@ class LatentFitter:
         if self.start is not None or self.gold is not None or settings.init != "share" or settings.n_init > 1:
             return None
         guess = (_FIRST_VARIANCE,) if estimated else variances
-        limits = {"max_iter": settings.max_iter, "tol": settings.tol}
-        return fit_dense(problem, guess, estimate=estimated, **limits, progress=self.progress)
+        limits = settings.max_iter, settings.tol
+        return fit_dense(problem, guess, *limits, estimate=estimated, progress=self.progress)
 
     def _pools(self, engine: Engine) -> bool:
         """Tell whether the prior of the annotators' parameters is estimated."""
@@ -324,13 +324,14 @@ class LatentFitter:
 
     # -- starts and the end -----------------------------------------------------------------------------------
 
-    def best_run(self, problem: Problem, start: Point | None = None) -> Fit:
+    def best_run(self, problem: Problem, start: Point | None = None, found: Fit | None = None) -> Fit:
         """Run the loop from every start and keep the best optimum, with its sign determined.
 
-        ``start``, a point of a similar problem, replaces the start from the vote shares.
+        ``start``, a point of a similar problem, replaces the start from the vote shares; ``found`` is where the loop
+        has ended already.
         """
-        best: Fit | None = None
-        for begin in self._starts(problem, start):
+        best = None if found is None else self._settle_sign(problem, found)
+        for begin in self._starts(problem, start) if found is None else ():
             fit = self._settle_sign(problem, self.run(problem, begin()))
             if best is None or fit.objectives[-1] > best.objectives[-1]:
                 best = fit

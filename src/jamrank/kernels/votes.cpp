@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "chunks.hpp"
 
@@ -208,12 +209,82 @@ void expect(const Rows& rows, const SingleVotes& votes, const Code* kinds, const
     }
 }
 
+// The votes of a chunk, one on each link: what they say of their truths.
+struct Judged {
+    double q[kChunk], open[kChunk], derivative[kChunk], bend[kChunk], observed[kChunk], value[kChunk];
+};
+
+// From exp(-margin), where no score is too large for that, and one table of ratios: with a single division.
+inline void judge(const double* odds, const double* ratio, size_t count, Judged& out) {
+    for (size_t k = 0; k < count; ++k) {
+        const double e = odds[k], joint = 1.0 + e * ratio[k], inverse = 1.0 / ((1.0 + e) * joint);
+        const double prior = inverse * joint, q = std::min(inverse * (1.0 + e), 1.0), most = e * prior * prior;
+        out.q[k] = q;
+        out.open[k] = q * (1.0 - q);
+        out.derivative[k] = q - prior;
+        out.observed[k] = most - out.open[k];
+        out.bend[k] = std::max(out.observed[k], kLeastCurvature * most);
+        out.value[k] = joint * prior;
+    }
+}
+
+template <typename Code>
+inline void tally(const Code* kind, size_t count, const Judged& vote, VoteSums& sums) {
+    const size_t stride = 2 * sums.kinds;
+    const auto add = [&](double* table, size_t k) {
+        table += 2 * static_cast<size_t>(kind[k]);
+        table[0] += vote.q[k];
+        table[1] += vote.open[k];
+    };
+    size_t k = 0;
+    if (sums.tables == kVoteTables)
+        for (; k + kVoteTables <= count; k += kVoteTables)
+            for (size_t t = 0; t < kVoteTables; ++t) add(sums.by_kind + t * stride, k + t);
+    for (; k < count; ++k) add(sums.by_kind, k);
+}
+
+// The same where each link has one vote, scores are not too large and likelihoods come as one table of ratios.
+template <typename Code>
+void expect_each(const Rows& rows, const SingleVotes& votes, const Code* kinds, const Table& table, const Scores& scores,
+                 size_t begin, size_t end, double* posterior, float* curvature, VoteSums& sums) {
+    double odds[kChunk], ratio[kChunk];
+    Judged vote;
+    Chunks items(rows, begin);
+    for (size_t at = begin; at < end; at += kChunk) {
+        const size_t count = std::min(kChunk, end - at);
+        const Code* kind = kinds + at;
+        const double* weight = votes.weight ? votes.weight + at : nullptr;
+        items.next(count);
+        items.of_first(scores.down, odds);
+        for (size_t k = 0; k < count; ++k) odds[k] *= scores.up[items.second[k]];
+        for (size_t k = 0; k < count; ++k) ratio[k] = table.if_second[kind[k]];
+        judge(odds, ratio, count, vote);
+        if (posterior) std::copy(vote.q, vote.q + count, posterior + at);
+        sums.value += log_sum(weight, count, vote.value, table.together == kMostTogether);
+        if (weight)
+            for (double* values : {vote.q, vote.open, vote.derivative, vote.bend, vote.observed})
+                for (size_t k = 0; k < count; ++k) values[k] *= weight[k];
+        tally(kind, count, vote, sums);
+        if (curvature) std::copy(vote.bend, vote.bend + count, curvature + at);
+        if (sums.observed) {
+            scatter_observed(items, vote.derivative, vote.bend, vote.observed, sums.by_item);
+        } else {
+            scatter(items, vote.derivative, vote.bend, sums);
+        }
+    }
+}
+
 void expectation(const Rows& links, const SingleVotes& votes, const Table& table, const Scores& scores, size_t begin,
                  size_t end, double* posterior, float* curvature, VoteSums& sums) {
+    const auto run = [&](const auto* kinds) {
+        using Code = std::decay_t<decltype(*kinds)>;
+        const bool each = !votes.begin && !table.if_first && scores.up;
+        (each ? expect_each<Code> : expect<Code>)(links, votes, kinds, table, scores, begin, end, posterior, curvature, sums);
+    };
     if (votes.few_kinds) {
-        expect(links, votes, votes.few_kinds, table, scores, begin, end, posterior, curvature, sums);
+        run(votes.few_kinds);
     } else {
-        expect(links, votes, votes.kind, table, scores, begin, end, posterior, curvature, sums);
+        run(votes.kind);
     }
 }
 
