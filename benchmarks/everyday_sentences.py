@@ -77,7 +77,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     ("review", r"Review or invert the votes of (?P<names>.*) \((?P<done>.*) the latter\), who .*", holds.reviewed),
     ("keep", r"Keep [\d,]+: (?P<rest>.*)\.", holds.kept),
     ("too few votes to assess",
-     r"(?P<n>[\d,]+) annotators? cast too few votes to be assessed: (?P<names>.*)\.", holds.too_few),
+     r"(?P<n>[\d,]+) annotators? cannot be assessed \((?P<names>.*)\): the votes tell too little of how often they err\.", holds.too_few),
     ("number of errors unknown", r"How often .* err is unknown, only which err more than others: .*", holds.no_cycle),
     ("correlated errors", r"Errors of .* and .* are correlated .*", holds.correlated),
     ("errors are correlated, caution", r"Caution: the errors of the annotators are correlated; .*", holds.correlated),

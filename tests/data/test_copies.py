@@ -140,7 +140,8 @@ def test_few_pairs_prove_nothing():
 
 def test_copies_are_counted_once_and_stay_among_the_annotators(tmp_path):
     votes = drawn(copies=3)
-    with pytest.warns(CopiesWarning, match="ann6 cast the same votes as ann5, and 1 more"):
+    told = "ann6 cast the same votes as ann5, and 1 more annotator is a copy: copies are counted once"
+    with pytest.warns(CopiesWarning, match=told):
         model = jr.CrowdBT().fit(votes)
     once = jr.CrowdBT().fit(votes.only(votes.vote_annotator < 6))
     np.testing.assert_array_equal(model.scores_, once.scores_)
@@ -152,6 +153,10 @@ def test_copies_are_counted_once_and_stay_among_the_annotators(tmp_path):
         assert len(set(frame[name].to_list()[5:])) == 1
     assert model.flip_[7] == model.flip_[5]
     assert model.result_.annotators.effective_judges == pytest.approx(6, abs=0.3)
+    linked = model.correlated_.filter(model.correlated_["correlation"] == 1)
+    assert linked.height == 3  # each two of the three
+    assert linked["pairs"].to_list() == linked["agreed"].to_list() == [125] * 3
+    assert (linked["expected"] > 60).all()
     of_copy, of_first = (model.vote_proba(votes.only(votes.vote_annotator == k)) for k in (7, 5))
     np.testing.assert_array_equal(of_copy, of_first)
     model.save(tmp_path / "m.jamrank")

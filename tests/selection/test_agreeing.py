@@ -16,6 +16,22 @@ def test_votes_that_share_a_truth_agree_more_and_others_do_not(flips):
             assert agree_more(votes, "flip") == expected
 
 
+@pytest.mark.parametrize(("truth", "expected"), [("pair", True), ("vote", False)])
+def test_judges_of_two_items_agree_on_questions(truth, expected):
+    """With a truth per vote, two items hardly tell flips: the test must not rely on them."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        truths = (
+            np.broadcast_to(rng.random((150, 1)) < 0.6, (150, 3)) if truth == "pair" else rng.random((150, 3)) < 0.6
+        )
+        said = truths ^ (rng.random((150, 3)) < [0.1, 0.2, 0.4])
+        question, judge = (grid.ravel() for grid in np.indices(said.shape))
+        votes = jr.Comparisons.from_arrays(
+            ["new"] * 450, ["old"] * 450, judge, said.ravel().astype(float), question=question
+        )
+        assert agree_more(votes, "flip") == expected
+
+
 def test_one_annotator_repeating_votes_shares_nothing():
     left, right = np.triu_indices(12, 1)
     said = np.random.default_rng(0).integers(0, 2, len(left)).astype(float)

@@ -13,6 +13,7 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST, TIE, DenseVotes
 from jamrank.errors import CopiesWarning, warn
 from jamrank.kernels import default_threads, kernels
+from jamrank.text import many
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
 # Identical votes are no accident where they are less likely than the first for independent annotators as skilled as
@@ -41,7 +42,8 @@ def set_aside_copies(votes: Comparisons) -> Comparisons:
     known = votes.copy_of if len(votes.copy_of) else np.full(votes.n_annotators, -1)
     kept = replace(votes.only(~copied[votes.vote_annotator]), copy_of=np.where(copied, copy_of, known))
     first = int(np.flatnonzero(copied)[0])
-    more = f", and {np.count_nonzero(copied) - 1} more" if np.count_nonzero(copied) > 1 else ""
+    others = int(np.count_nonzero(copied)) - 1
+    more = f", and {many(others, 'more annotator')} {'is a copy' if others == 1 else 'are copies'}" if others else ""
     warn(
         f"{votes.annotators[first]!s} cast the same votes as {votes.annotators[copy_of[first]]!s}{more}: copies are "
         "counted once",

@@ -199,7 +199,7 @@ class AnnotatorFit:
         groups = [[of, *np.flatnonzero(copy_of == of)] for of in np.unique(copy_of[copy_of >= 0])]
         couples = [couple for group in groups for couple in combinations(group, 2)]
         first, copies = np.array(couples, dtype=np.int64).reshape(-1, 2).T
-        pairs, skill = self.votes.decided_votes[first], 1 - 2 * self.overall[first]
+        pairs, skill = self.votes.decided_votes[self.votes.stands_for[first]], 1 - 2 * self.overall[first]
         return np.stack([first, copies, pairs, pairs, pairs * (1 + skill**2) / 2, np.ones(len(first))], axis=1)
 
     # -- frames -----------------------------------------------------------------------------------------------

@@ -125,7 +125,8 @@ def _advice(analysis: Analysis) -> list[str]:
     few = names["too few votes"]
     if few:
         sentences.append(
-            f"{many(len(few), 'annotator')} cast too few votes to be assessed: {listed(few, _MOST_NAMED)}."
+            f"{many(len(few), 'annotator')} cannot be assessed ({listed(few, _MOST_NAMED)}): the votes tell too "
+            "little of how often they err."
         )
     unresolved = names["unresolved"][::-1]
     if unresolved:
