@@ -1274,10 +1274,12 @@ def test_checks_of_arrays_find_what_numpy_finds(seed, n, threads):
     matrix, found = values[: n // annotators * annotators], []
     for module in (kernels, twin) if len(matrix) else ():
         said, times = np.empty(n // annotators, np.uint8), np.empty(1 << annotators, np.int64)
-        decided = module.copy_verdicts(matrix, copy[: len(matrix)], annotators, said, times, threads)
-        np.testing.assert_array_equal(copy[: len(matrix)], matrix)
+        decided = module.pack_verdicts(matrix, annotators, said, times, threads)
         assert decided == (matrix >= 0).all()
-        found.append((said.tolist(), times.tolist()))
+        if decided:
+            found.append((said.tolist(), times.tolist()))
+            module.unpack_verdicts(said, annotators, copy[: len(matrix)], threads)
+            np.testing.assert_array_equal(copy[: len(matrix)], matrix)
     assert found[:1] == found[1:]
     for kind in (np.int32, np.int64):
         one, other = (rng.integers(0, 4 * n, n).astype(kind) for _ in range(2))

@@ -41,7 +41,11 @@ def test_patterns_packed_while_encoding_are_those_of_the_matrix(n_annotators):
     said = (rng.random((len(first), n_annotators)) < 0.9).astype(np.int8)
     votes = Comparisons.from_matrix(first, second, said)
     assert votes.storage.verdicts is not None
-    unpacked = replace(votes, storage=replace(votes.storage, verdicts=None))
+    assert votes.storage.known_results is None
+    np.testing.assert_array_equal(votes.storage.results, said)
+    some = np.array([5, 700, 3])
+    np.testing.assert_array_equal(votes.storage.results_of(some), said[some])
+    unpacked = replace(votes, storage=replace(votes.storage, known_results=votes.storage.results, verdicts=None))
     packed, found = Rows.per_pair(votes), Rows.per_pair(unpacked)
     for name in ("of_row", "start", "vote"):
         np.testing.assert_array_equal(getattr(packed.ballots, name), getattr(found.ballots, name))

@@ -273,11 +273,10 @@ class Comparisons:
             codes = left_code[of_pair], right_code[of_pair], annotator_code[who]
             results, p_left = parse_outcomes(matrix.ravel())
             return cls._fold(EncodedVotes(items, labels, np.array([""], object), *codes, None, results, None), p_left)
-        results, decided, verdicts = parse_matrix(matrix)
-        order = np.argsort(annotator_code)
+        votes, order = parse_matrix(matrix), np.argsort(annotator_code)
         if (np.diff(order) < 0).any():
-            results, verdicts = np.ascontiguousarray(results[:, order]), None
-        no_question, votes = np.array([""], dtype=object), DenseVotes(results, np.empty(0, bool), decided, verdicts)
+            votes = DenseVotes(np.ascontiguousarray(votes.results[:, order]), votes.swapped, votes.decided)
+        no_question = np.array([""], dtype=object)
         folded = fold_matrix(items, labels, no_question, left_code, right_code, votes, in_order)
         return cls(items, labels, no_question, *folded)
 
@@ -434,7 +433,7 @@ class Comparisons:
     def n_folded(self) -> int:
         """Number of folded votes, ties included; the two parts of a soft vote are one."""
         if isinstance(self.storage, DenseVotes):
-            return self.storage.results.size - self.n_missing
+            return self.storage.shape[0] * self.storage.shape[1] - self.n_missing
         return len(self.storage.result) - int(np.count_nonzero(self.storage.grade == SOFT)) // 2
 
     def frame(self, columns: dict[str, Any]) -> Any:

@@ -81,7 +81,7 @@ def identical(votes: Comparisons) -> list[IntArray]:
     """Return groups of annotators with many votes that are the same, whatever the reason."""
     if isinstance(votes.storage, DenseVotes):
         # The first pairs mostly tell all members of a jury apart.
-        some = votes.storage.results[:_FIRST_PAIRS].T
+        some = votes.storage.results_of(slice(_FIRST_PAIRS)).T
         if len({said.tobytes() for said in some}) == len(some):
             return []
     elif len(set(_marks(votes, _FIRST_PAIRS).tolist())) == votes.n_annotators:

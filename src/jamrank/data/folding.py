@@ -112,8 +112,7 @@ def fold_matrix(
     dense = _sort_matrix(len(items), left, right, votes, in_order)
     if dense is not None:
         return dense
-    results = votes.results
-    n_pairs, n_annotators = results.shape
+    results, (n_pairs, n_annotators) = votes.results, votes.shape
     left, right = np.repeat(left, n_annotators), np.repeat(right, n_annotators)
     who = np.tile(np.arange(n_annotators, dtype=np.int32), n_pairs)
     return fold(EncodedVotes(items, annotators, questions, left, right, who, None, results.ravel(), None))
@@ -123,26 +122,28 @@ def _sort_matrix(
     n_items: int, left: Int32Array, right: Int32Array, votes: DenseVotes, in_order: bool
 ) -> FoldedVotes | None:
     """Store a matrix whose rows are distinct pairs as it is; None where two rows are the same pair."""
-    first, second, swapped, results = left, right, votes.swapped, votes.results
+    first, second, swapped, results = left, right, votes.swapped, None
     if not in_order and any_block(len(left), lambda block: left[block] > right[block]):
         swapped = left > right
         first, second = np.where(swapped, right, left), np.where(swapped, left, right)
-        results = _turned(results, swapped[:, None])
+        results = _turned(votes.results, swapped[:, None])
         in_order = kernels.in_order(first, second, default_threads())
     if not in_order:
         key = first.astype(np.int64) * n_items + second
         order = np.argsort(key, kind="stable")
         if (np.diff(key[order]) == 0).any():
             return None
-        first, second, results = first[order], second[order], results[order]
+        first, second = first[order], second[order]
+        results = (votes.results if results is None else results)[order]
         swapped = swapped[order] if len(swapped) else swapped
-    n_missing = 0 if votes.decided else count(results, MISSING)
+    n_missing = 0 if votes.decided else count(votes.results, MISSING)
+    n_pairs, n_annotators = votes.shape
     return FoldedVotes(
         first,
         second,
         np.broadcast_to(np.int32(0), len(first)),
-        votes if results is votes.results else DenseVotes(results, swapped, votes.decided),
-        results.size - n_missing,
+        votes if results is None else DenseVotes(results, swapped, votes.decided),
+        n_pairs * n_annotators - n_missing,
         n_missing,
     )
 

@@ -20,7 +20,7 @@ from jamrank.data.ids import (
     is_missing,
     missing_rows,
 )
-from jamrank.data.storage import FIRST, LARGEST_SMALL_JURY, MISSING, SECOND, TIE, Verdicts
+from jamrank.data.storage import FIRST, LARGEST_SMALL_JURY, MISSING, SECOND, TIE, DenseVotes, Verdicts
 from jamrank.data.text_ids import encode_text
 from jamrank.errors import InputError
 from jamrank.kernels import default_threads, kernels
@@ -140,17 +140,18 @@ def as_matrix(outcomes: ArrayLike) -> NDArray[Any]:
     return matrix
 
 
-def parse_matrix(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], bool, Verdicts | None]:
-    """Return a result code for each entry of a matrix of outcomes, seen from the left, and whether all are sides.
-
-    If so, the codes of a small jury's results are returned in short too, where that costs nothing.
-    """
+def parse_matrix(matrix: NDArray[Any]) -> DenseVotes:
+    """Return the votes of a matrix of outcomes, seen from the left; those of a small jury without gaps in short."""
+    never = np.empty(0, bool)
     if matrix.dtype.kind == "b":
         matrix = matrix.view(np.int8)
     if matrix.dtype.kind != "i":
         results = _results(matrix.astype(np.float64))
-        return results, not results.size or extremes(results)[1] <= FIRST, None
-    results, (low, high), verdicts = _copied(matrix)
+        return DenseVotes(results, never, not results.size or extremes(results)[1] <= FIRST)
+    verdicts = _packed(matrix)
+    if verdicts is not None:
+        return DenseVotes(None, never, True, verdicts)
+    results, (low, high) = _copied(matrix)
     if low < -1 or high > 1:
         row, column = np.argwhere((matrix < -1) | (matrix > 1))[0]
         raise InputError(
@@ -160,23 +161,30 @@ def parse_matrix(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], bool, Verdicts
         )
     if low < 0:
         results[results < 0] = MISSING
-    return results, low >= 0, verdicts
+    return DenseVotes(results, never, low >= 0)
 
 
-def _copied(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], tuple[int, int], Verdicts | None]:
-    """Return a matrix of integers in a byte each, bounds of its values, and a small jury's verdicts."""
+def _packed(matrix: NDArray[Any]) -> Verdicts | None:
+    """Return the verdicts of a small jury, where the matrix has a byte each and nothing but sides."""
+    n_pairs, n_annotators = matrix.shape
+    if not matrix.size or matrix.dtype != np.int8 or not matrix.flags.c_contiguous:
+        return None
+    if n_annotators > LARGEST_SMALL_JURY:
+        return None
+    found = np.empty(n_pairs, dtype=np.uint8), np.empty(1 << n_annotators, dtype=np.int64)
+    decided = kernels.pack_verdicts(matrix.ravel(), n_annotators, *found, default_threads())
+    return Verdicts(*found) if decided else None
+
+
+def _copied(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], tuple[int, int]]:
+    """Return a matrix of integers in a byte each, and bounds of its values."""
     if not matrix.size:
-        return matrix.astype(np.int8), (0, 0), None
+        return matrix.astype(np.int8), (0, 0)
     if matrix.dtype != np.int8 or not matrix.flags.c_contiguous:
         low, high = extremes(matrix)
-        return copied(matrix, np.int8), (int(low), int(high)), None
-    results, (n_pairs, n_annotators) = np.empty(matrix.shape, dtype=np.int8), matrix.shape
-    if n_annotators > LARGEST_SMALL_JURY:
-        return results, kernels.copy_bounded(matrix.ravel(), results.ravel(), default_threads()), None
-    found = np.empty(n_pairs, dtype=np.uint8), np.empty(1 << n_annotators, dtype=np.int64)
-    if kernels.copy_verdicts(matrix.ravel(), results.ravel(), n_annotators, *found, default_threads()):
-        return results, (0, 1), Verdicts(*found)
-    return results, extremes(matrix), None
+        return copied(matrix, np.int8), (int(low), int(high))
+    results = np.empty(matrix.shape, dtype=np.int8)
+    return results, kernels.copy_bounded(matrix.ravel(), results.ravel(), default_threads())
 
 
 def _results(outcome: FloatArray) -> NDArray[np.int8]:

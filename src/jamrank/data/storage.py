@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from jamrank.kernels import default_threads, kernels
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 # How a vote came out, seen from the canonical order of its pair.
@@ -62,25 +63,56 @@ class Verdicts:
         for array in vars(self).values():
             array.flags.writeable = False
 
+    @property
+    def n_annotators(self) -> int:
+        """Number of annotators: each number of so many bits has a count."""
+        return len(self.times).bit_length() - 1
+
 
 @dataclass(frozen=True)
 class DenseVotes:
     """The votes of a few annotators on every pair, as a matrix; single votes are listed on first access.
 
-    results: Seen from the canonical order of the pair; 3 where there is no vote.
+    known_results: The ``results``; None where the verdicts say all of them.
     swapped: Whether the pair's first item was on the right; empty where it never was.
     decided: Whether it is known that there are neither ties nor gaps.
     verdicts: The results of a small jury without ties and gaps in short, where they were found while encoding.
     """
 
-    results: NDArray[np.int8]
+    known_results: NDArray[np.int8] | None
     swapped: BoolArray
     decided: bool = False
     verdicts: Verdicts | None = None
 
     def __post_init__(self) -> None:
-        for array in (self.results, self.swapped):
-            array.flags.writeable = False
+        for array in (self.known_results, self.swapped):
+            if array is not None:
+                array.flags.writeable = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of pairs, and of annotators."""
+        if self.known_results is None:
+            assert self.verdicts is not None
+            return len(self.verdicts.of_pair), self.verdicts.n_annotators
+        n_pairs, n_annotators = self.known_results.shape
+        return n_pairs, n_annotators
+
+    @cached_property
+    def results(self) -> NDArray[np.int8]:
+        """The results of each pair, seen from its canonical order; 3 where there is no vote."""
+        return self.results_of(slice(None))
+
+    def results_of(self, pairs: slice | IntArray) -> NDArray[np.int8]:
+        """Return the results of some pairs."""
+        if self.known_results is not None:
+            return self.known_results[pairs]
+        assert self.verdicts is not None
+        said, n_annotators = self.verdicts.of_pair[pairs], self.verdicts.n_annotators
+        results = np.empty((len(said), n_annotators), np.int8)
+        kernels.unpack_verdicts(said, n_annotators, results.ravel(), default_threads())
+        results.flags.writeable = False
+        return results
 
     @cached_property
     def table(self) -> VoteTable:

@@ -45,7 +45,7 @@ def only_pairs(votes: Comparisons, chosen: BoolArray) -> Comparisons:
     if not isinstance(votes.storage, DenseVotes):
         return votes.only(chosen[votes.vote_pair])
     kept = np.flatnonzero(chosen)  # taking some of many by their numbers is quicker
-    results, swapped = votes.storage.results[kept], votes.storage.swapped
+    results, swapped = votes.storage.results_of(kept), votes.storage.swapped
     n_missing = 0 if votes.storage.decided else count(results, MISSING)
     return replace(
         votes,

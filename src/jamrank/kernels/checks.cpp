@@ -122,33 +122,47 @@ bool gather_bits(const int8_t* results, size_t size, size_t annotators, Span row
     return (others & ~1) == 0;
 }
 
-// Copies a matrix of pairs by at most eight annotators, and returns whether all is 0 or 1. `said` gets the lowest bits of each
+// Packs a matrix of pairs by at most eight annotators, and returns whether all is 0 or 1. `said` gets the lowest bits of each
 // row as one number, the first highest, and `times` how often each number occurs.
-bool copy_verdicts(const Array<const int8_t>& from, Array<int8_t> to, size_t annotators, Array<uint8_t> said,
-                   Array<int64_t> times, int threads) {
+bool pack_verdicts(const Array<const int8_t>& from, size_t annotators, Array<uint8_t> said, Array<int64_t> times,
+                   int threads) {
     const size_t pairs = said.size(), size = from.size(), blocks = block_count(pairs, 1);
     require(annotators >= 1 && annotators <= 8 && times.size() == size_t{1} << annotators, "a count for each verdict");
-    require(size == pairs * annotators && to.size() == size, "one entry a pair");
+    require(size == pairs * annotators, "one entry a pair");
     constexpr size_t kPiece = 1 << 11;  // rows, which stay in cache
     const int8_t* source = from.data();
-    int8_t* target = to.data();
     uint8_t* bits = said.data();
     std::vector<uint32_t> counts(blocks * kTables * kKinds, 0);
     std::atomic<bool> decided{true};
     nb::gil_scoped_release release;
     for_blocks(blocks, threads, [&](size_t block) {
         const Span span = span_of(block, blocks, pairs);
-        for (size_t begin = span.begin; begin < span.end; begin += kPiece) {
+        for (size_t begin = span.begin; begin < span.end && decided; begin += kPiece) {
             const Span rows{begin, std::min(begin + kPiece, span.end)};
-            const size_t at = rows.begin * annotators, end = rows.end * annotators;
             if (!gather_bits(source, size, annotators, rows, bits, counts.data() + block * kTables * kKinds)) decided = false;
-            std::memcpy(target + at, source + at, end - at);
         }
     });
     std::fill_n(times.data(), times.size(), int64_t{0});
     for (size_t k = 0; k < counts.size(); ++k)
         if (counts[k]) times.data()[k % kKinds] += counts[k];
     return decided;
+}
+
+// The matrix that was packed.
+void unpack_verdicts(const Array<const uint8_t>& said, size_t annotators, Array<int8_t> to, int threads) {
+    const size_t pairs = said.size(), blocks = block_count(pairs, 1);
+    require(annotators >= 1 && annotators <= 8 && to.size() == pairs * annotators, "one entry a pair and annotator");
+    std::vector<int8_t> table(kKinds * annotators);
+    for (size_t bits = 0; bits < kKinds; ++bits)
+        for (size_t k = 0; k < annotators; ++k) table[bits * annotators + k] = bits >> (annotators - 1 - k) & 1;
+    nb::gil_scoped_release release;
+    for_blocks(blocks, threads, [&](size_t block) {
+        const Span span = span_of(block, blocks, pairs);
+        const uint8_t* bits = said.data();
+        int8_t* out = to.data() + span.begin * annotators;
+        for (size_t row = span.begin; row < span.end; ++row, out += annotators)
+            std::memcpy(out, table.data() + bits[row] * annotators, annotators);
+    });
 }
 
 // Whether a block of a range has something: blocks after one that has are not looked at.
@@ -193,7 +207,8 @@ void bind_checks(nb::module_& m) {
     m.def("any_equal", &any_equal<int64_t>);
     m.def("in_order", &in_order);
     m.def("copy_bounded", &copy_bounded);
-    m.def("copy_verdicts", &copy_verdicts);
+    m.def("pack_verdicts", &pack_verdicts);
+    m.def("unpack_verdicts", &unpack_verdicts);
 }
 
 }  // namespace jamrank

@@ -146,7 +146,7 @@ def _votes_body(votes: VoteSummary) -> dict[str, Any]:
     gold, table, dense = votes.gold, None, None
     if known is not None and _has_room(votes):
         if isinstance(known.storage, DenseVotes) and gold is None:
-            dense = {each.name: getattr(known.storage, each.name) for each in fields(DenseVotes)}
+            dense = {name: getattr(known.storage, name) for name in ("results", "swapped", "decided")}
         else:
             table = dict(vars(known.storage.table))
     return {

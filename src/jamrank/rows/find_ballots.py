@@ -53,7 +53,7 @@ def few_patterns(votes: Comparisons) -> bool:
         return True
     sample = np.linspace(0, votes.n_pairs - 1, _SAMPLE).astype(np.int64)
     if isinstance(votes.storage, DenseVotes):
-        verdicts = np.ascontiguousarray(votes.storage.results[sample])
+        verdicts = np.ascontiguousarray(votes.storage.results_of(sample))
         whole = np.dtype((np.void, verdicts.shape[1]))
         return len(set(verdicts.view(whole).ravel().tolist())) <= _MOST_DISTINCT * _SAMPLE
     _, times = np.unique(_hashed_lists(votes, sample), return_counts=True)
@@ -139,8 +139,7 @@ def _as_patterns(verdicts: Verdicts) -> Patterns:
     if len(kinds) < len(verdicts.times):
         numbers, of_row = (np.cumsum(verdicts.times > 0) - 1).astype(np.uint8), np.empty_like(of_row)
         over_blocks(len(of_row), lambda block: np.take(numbers, verdicts.of_pair[block], out=of_row[block]))
-    n_annotators = len(verdicts.times).bit_length() - 1
-    return _patterns_of((kinds[:, None] >> np.arange(n_annotators - 1, -1, -1)) & 1, of_row)
+    return _patterns_of((kinds[:, None] >> np.arange(verdicts.n_annotators - 1, -1, -1)) & 1, of_row)
 
 
 def _patterns_of(distinct: NDArray[np.integer], of_row: Codes) -> Patterns:

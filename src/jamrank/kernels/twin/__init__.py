@@ -3,7 +3,7 @@
 Each function has the signature of its namesake in the C++ source and writes into the arrays it is given.
 """
 
-from jamrank.kernels.twin.checks import any_equal, copy_bounded, copy_verdicts, extremes, in_order
+from jamrank.kernels.twin.checks import any_equal, copy_bounded, extremes, in_order, pack_verdicts, unpack_verdicts
 from jamrank.kernels.twin.clusters import cell_errors, cell_losses, lloyd, seeds, thin
 from jamrank.kernels.twin.effects import absorb_effects, draw_effects, expand_cells, lapse_likelihood
 from jamrank.kernels.twin.encoding import (
@@ -72,7 +72,6 @@ __all__ = [
     "code_rows",
     "code_strings",
     "copy_bounded",
-    "copy_verdicts",
     "count_against",
     "count_pairs",
     "count_sides",
@@ -104,6 +103,7 @@ __all__ = [
     "maximisation",
     "number_verdicts",
     "pack_kinds",
+    "pack_verdicts",
     "pack_votes",
     "patterns",
     "posterior",
@@ -125,6 +125,7 @@ __all__ = [
     "take_ids",
     "take_pairs",
     "thin",
+    "unpack_verdicts",
     "unpack_votes",
     "weighted_gram",
 ]

@@ -32,20 +32,19 @@ def copy_bounded(source: NDArray[np.int8], target: NDArray[np.int8], threads: in
     return extremes(source, threads)
 
 
-def copy_verdicts(
-    source: NDArray[np.int8],
-    target: NDArray[np.int8],
-    annotators: int,
-    said: NDArray[np.uint8],
-    times: IntArray,
-    threads: int,
+def pack_verdicts(
+    source: NDArray[np.int8], annotators: int, said: NDArray[np.uint8], times: IntArray, threads: int
 ) -> bool:
-    """Copy a matrix of pairs by at most eight annotators, and return whether all is 0 or 1.
+    """Pack a matrix of pairs by at most eight annotators, and return whether all is 0 or 1.
 
-    ``said`` gets the lowest bits of each row as one number, the first highest, and ``times`` how often each occurs.
+    If so, ``said`` gets each row as one number, a bit each, the first highest, and ``times`` how often each occurs.
     """
     place = 1 << np.arange(annotators - 1, -1, -1)
     said[:] = ((source.reshape(-1, annotators) & 1) * place).sum(axis=1)
     times[:] = np.bincount(said, minlength=len(times))
-    target[:] = source
     return bool((source & ~1 == 0).all())
+
+
+def unpack_verdicts(said: NDArray[np.uint8], annotators: int, target: NDArray[np.int8], threads: int) -> None:
+    """Write the matrix that was packed."""
+    target[:] = (said[:, None] >> np.arange(annotators - 1, -1, -1) & 1).ravel()
