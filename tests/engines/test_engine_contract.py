@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,9 @@ import pytest
 import jamrank as jr
 from jamrank.engines import ENGINES, Choice, Engine, GpuEngine, choose, make_engine
 from jamrank.errors import ClusterError, GpuError, InputError, ParameterError
+from jamrank.io.out_of_core import cluster as cluster_module
 from jamrank.io.out_of_core import storage_plan
+from jamrank.io.out_of_core.cluster import Cluster
 from jamrank.kernels.gpu_device import GpuDevice
 from jamrank.rows import ROWS_BY
 from tests.engines.emulated_gpu import EmulatedDevice
@@ -178,13 +181,71 @@ def test_fits_are_the_same(votes, engine, name):
     assert there.annotators_["verdict"].to_list() == here.annotators_["verdict"].to_list()
 
 
+@pytest.fixture(scope="module")
+def many_parts(log_emission, cluster) -> Iterator[jr.DistributedComparisons]:
+    """So many parts that those of one worker are added up by few tasks."""
+    spread = jr.distribute_comparisons(log_emission["question weight"][1], cluster, part_votes=90)
+    assert len(spread.part_pairs) >= 4 * cluster_module._FAN_IN
+    yield spread
+    spread.close()
+
+
+def test_parts_that_are_added_up_by_one_task_have_the_same_sums(many_parts, monkeypatch):
+    own, done = many_parts, []
+    scores = np.random.default_rng(0).normal(size=own.n_items)
+
+    def passes() -> list[np.ndarray]:
+        engine = make_engine(Choice("dask", ""), own, "vote", 1, lambda *tick: done.append(tick))
+        log_emission = np.log(np.broadcast_to([[0.8, 0.2], [0.3, 0.7]], (engine.n_confusion_groups, 2, 2)))
+        first, counts = engine.initial_step(scores)
+        at = engine.expectation(scores, log_emission)
+        product = engine.curvature_times(at.curvature, scores)
+        return [first.gradient, counts, at.gradient, at.expected_counts, np.array(at.value), product]
+
+    tasks: list[str] = []
+    submit = Cluster._submit
+
+    def watched(cluster, worker, function, *given):
+        tasks.append(function.__name__)
+        return submit(cluster, worker, function, *given)
+
+    monkeypatch.setattr(Cluster, "_submit", watched)
+    together = passes()
+    few = len(tasks)
+    assert "_sum_of_parts" in tasks
+    assert {of for _, of in done} == {len(own.part_pairs)} and (len(own.part_pairs),) * 2 in done
+    monkeypatch.setattr(cluster_module, "_SUMS_A_THREAD", 1000)
+    apart = passes()
+    assert "_sum_of_parts" not in tasks[few:]
+    for one, other in zip(together, apart, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def a_worker(client) -> int:
+    """Return the process of a worker."""
+    process: int = next(iter(client.run(os.getpid).values()))
+    if process == os.getpid():
+        pytest.skip("a worker that is a thread cannot be killed")
+    return process
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::jamrank.errors.JamrankWarning")
+def test_a_worker_that_dies_with_many_parts_costs_a_recomputation_not_the_fit(many_parts):
+    expected = jr.CrowdBT(max_iter=4).fit(many_parts).scores_
+    timer = threading.Timer(0.3, os.kill, (a_worker(many_parts.cluster.client), signal.SIGKILL))
+    timer.start()
+    np.testing.assert_array_equal(jr.CrowdBT(max_iter=4).fit(many_parts).scores_, expected)
+    timer.join()
+
+
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore::jamrank.errors.JamrankWarning")
 def test_a_worker_that_dies_costs_a_recomputation_not_the_fit(votes, cluster):
     spread = votes["dask", "question weight"]
     expected = jr.JAM(max_iter=2).fit(spread).scores_
     client = spread.cluster.client
-    victim = next(iter(client.run(os.getpid).values()))
+    victim = a_worker(client)
     os.kill(victim, signal.SIGKILL)
     np.testing.assert_array_equal(jr.JAM(max_iter=2).fit(spread).scores_, expected)
     deadline = time.monotonic() + 60

@@ -117,10 +117,8 @@ class DaskEngine(PartedEngine):
 
     def _total(self, function: Callable[..., Any], *shared: Any, over: list[Any] | None = None) -> Any:
         """Run a function on every part, and add up its results."""
-        cluster, parts = self._cluster, self._parts if over is None else over
-        places = cluster.places(parts)
-        own = cluster.each(function, parts, *shared, places=places)
-        return cluster.result(cluster.total(_added, own, places), own, self._tick)
+        parts = self._parts if over is None else over
+        return self._cluster.sum_over(_added, function, parts, *shared, tick=self._tick)
 
     def _ask(self, scores: FloatArray, log_emission: FloatArray | None, variance: FloatArray | None = None) -> Any:
         return self._cluster.carry(_Request(uuid4().hex, scores, log_emission, variance))

@@ -20,7 +20,7 @@ from jamrank.kernels import default_threads
 
 Tick = Callable[[int, int], None]
 
-_FAN_IN = 8
+_FAN_IN, _SUMS_A_THREAD = 8, 2
 _ANSWER_WITHIN, _WORKERS_WITHIN, _LOOK_EVERY = 10.0, 60.0, 0.2
 _INSTALL = "install it: pip install 'jamrank[cluster]'"
 
@@ -58,6 +58,8 @@ class Cluster:
         self.client = client
         self.address: str = client.scheduler.address
         self.local = len(own) > 1
+        # Of all workers, when parts were last shared among them.
+        self._threads = 1
         self._close = weakref.finalize(self, _close, list(own))
 
     @classmethod
@@ -187,6 +189,7 @@ class Cluster:
         places = self.places(parts)
         with self.clearly():
             threads: dict[str, int] = self.client.nthreads()
+        self._threads = sum(threads.values())
         held = {worker: [at for at, place in enumerate(places) if place == worker] for worker in sorted(threads)}
         order = sorted(held, key=lambda worker: sum(held[worker]) / len(held[worker]) if held[worker] else len(parts))
         runs = [worker for worker in order for _ in range(threads[worker])]
@@ -199,25 +202,57 @@ class Cluster:
                 # Pairwise for few parts: less is sent if neighbouring parts are at one worker.
                 width = _FAN_IN if len(futures) > _FAN_IN else 2
                 groups = range(0, len(futures), width)
-                futures = [
-                    self.client.submit(add, *futures[at : at + width], pure=False, **_at(places[at])) for at in groups
-                ]
+                futures = [self._submit(places[at], add, *futures[at : at + width]) for at in groups]
                 places = [places[at] for at in groups]
                 if len(futures) == 1:
                     return futures[0]
 
-    def result(self, future: Any, chunks: Sequence[Any] = (), tick: Tick | None = None) -> Any:
-        """Wait for a future, and report how many of its parts are done."""
-        ended = threading.Event()
+    def sum_over(
+        self,
+        add: Callable[..., Any],
+        function: Callable[..., Any],
+        parts: Sequence[Any],
+        *shared: Any,
+        tick: Tick | None = None,
+    ) -> Any:
+        """Return the sum of what a function returns for every part, added in the tree of :meth:`total`.
+
+        The lowest sums of the tree are one task together with their parts, where these are all at one worker and
+        every thread has several sums: the scheduler assigns tasks one after another, and runs on the same cores.
+        """
+        places = self.places(parts)
+        if len(parts) < _SUMS_A_THREAD * _FAN_IN * self._threads:
+            found = self.each(function, parts, *shared, places=places)
+            return self.result(self.total(add, found, places), [(future, 1) for future in found], tick)
+        sums: list[Any] = []
+        pieces: list[tuple[Any, int]] = []
+        for begin in range(0, len(parts), _FAN_IN):
+            own, at = parts[begin : begin + _FAN_IN], places[begin : begin + _FAN_IN]
+            if at[0] is not None and len(set(at)) == 1:
+                sums.append(self._submit(at[0], _sum_of_parts, add, function, len(own), *own, *shared))
+                pieces.append((sums[-1], len(own)))
+            else:
+                found = self.each(function, own, *shared, places=at)
+                sums.append(self._submit(at[0], add, *found))
+                pieces += [(future, 1) for future in found]
+        return self.result(self.total(add, sums, places[::_FAN_IN]), pieces, tick)
+
+    def _submit(self, worker: str | None, function: Callable[..., Any], *given: Any) -> Any:
+        with self.clearly():
+            return self.client.submit(function, *given, pure=False, **_at(worker))
+
+    def result(self, future: Any, pieces: Sequence[tuple[Any, int]] = (), tick: Tick | None = None) -> Any:
+        """Wait for a future, and report how many parts are done; `pieces` are futures of one or several of them."""
+        ended, n_parts = threading.Event(), sum(count for _, count in pieces)
         with self.clearly():
             future.add_done_callback(lambda _: ended.set())
             while not ended.wait(_LOOK_EVERY):
                 if self.client.status == "closed":
                     raise OSError
                 if tick is not None:
-                    tick(sum(piece.done() for piece in chunks), len(chunks))
+                    tick(sum(count for piece, count in pieces if piece.done()), n_parts)
             if tick is not None:
-                tick(len(chunks), len(chunks))
+                tick(n_parts, n_parts)
             return future.result()
 
     def gather(self, futures: Sequence[Any]) -> list[Any]:
@@ -280,3 +315,8 @@ def _at(worker: str | None) -> dict[str, Any]:
 
 def _values(*values: Any) -> Any:
     return values
+
+
+def _sum_of_parts(add: Callable[..., Any], function: Callable[..., Any], n_parts: int, *given: Any) -> Any:
+    """Add up what a function returns for the parts that are given first."""
+    return add(*(function(part, *given[n_parts:]) for part in given[:n_parts]))

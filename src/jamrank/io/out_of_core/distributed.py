@@ -191,7 +191,9 @@ class _Reader:
         names += [name for name, there in (("question", self.asked), ("weight", self.weighted)) if there]
         found = self.cluster.each(ids_of, chunks, names, every)
         whole = self.cluster.total(merge_found, found, [None] * len(found))
-        merged: FoundIds = self.cluster.result(whole, found, lambda done, of: self.progress("reading ids", done, of))
+        merged: FoundIds = self.cluster.result(
+            whole, [(one, 1) for one in found], lambda done, of: self.progress("reading ids", done, of)
+        )
         return merged
 
     def _shuffle(self, chunks: list[FileChunk], shared: Any, edges: IntArray) -> list[Any]:
@@ -222,7 +224,7 @@ def _gathered(
     shared = cluster.carry(packing)
     about = [cluster.client.submit(count_part, own, shared, pure=False) for own in keys]
     whole = cluster.total(concatenate_counts, about, [None] * len(about))
-    counts = cluster.result(whole, keys, lambda done, of: progress("sorting votes", done, of))
+    counts = cluster.result(whole, [(one, 1) for one in keys], lambda done, of: progress("sorting votes", done, of))
     votes, decided, n_ties, n_pairs = counts
     return DistributedComparisons(
         items=packing.items,
