@@ -178,7 +178,7 @@ class GpuEngine(MemoryEngine):
         return MarginalExpectation(value, gradient, degree, self._kept, expected_counts, truth_variance, observed)
 
     def observed_expectation(self, scores: FloatArray, log_emission: FloatArray) -> MarginalExpectation:
-        """Run the fused pass with the observed curvature of each item: nothing is integrated out of certain scores."""
+        """Run the fused pass with the observed curvature of each item: that of scores without variance."""
         return self.marginal(scores, log_emission, np.zeros(self.n_items))
 
     def _layout_of_links(self) -> tuple[int, Layout]:
