@@ -171,7 +171,7 @@ size_t seeds(const Doubles& sample, size_t features, OutInts chosen) {
     return Seeds(sample.data(), sample.size() / features, features).choose(chosen);
 }
 
-// Which pairs a hash of both items chooses; see thinned in jamrank/noise/kmeans.py.
+// Which pairs a hash of both items chooses; see SampledPairs in jamrank/noise/kmeans.py.
 void thin(const Ints& first, const Ints& second, const Array<const uint64_t>& of_item, uint64_t least, Array<bool> kept,
           int threads) {
     const size_t n = kept.size(), items = of_item.size(), blocks = block_count(n, 1);
