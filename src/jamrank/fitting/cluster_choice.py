@@ -39,6 +39,7 @@ class HeldOutVotes:
         kept = slice(None) if counts.all() else np.flatnonzero(counts)
         self._pair, self._who = votes.vote_pair[kept], votes.vote_annotator[kept]
         self._weight, for_first = votes.vote_weight[kept], votes.vote_result[kept] == FIRST
+        self._share = self._weight / self._weight.sum()
         self._flip, self._weak = np.clip(flip, _SURE, 1 - _SURE), weak
         known = np.clip(posterior, _SURE, 1 - _SURE)
         odds = (known / (1 - known))[self._pair]
@@ -62,15 +63,16 @@ class HeldOutVotes:
 
     def clearly_better(self, losses: FloatArray, than: FloatArray) -> bool:
         """Return whether the mean loss is lower by more than two standard errors, and not by next to nothing."""
-        share = self._weight / self._weight.sum()
         gain = than - losses
-        mean = float((share * gain).sum())
-        error = float(np.sqrt((share**2 * (gain - mean) ** 2).sum()))
+        mean = float(np.einsum("v,v->", self._share, gain))
+        gain -= mean
+        gain *= self._share
+        error = float(np.sqrt(np.einsum("v,v->", gain, gain)))
         return round(mean - max(_CLEAR * error, _NOTHING), _DIGITS) > 0
 
     def mean(self, losses: FloatArray) -> float:
         """Return the mean loss of a vote."""
-        return round(float(np.einsum("v,v->", self._weight, losses) / self._weight.sum()), _DIGITS)
+        return round(float(np.einsum("v,v->", self._share, losses)), _DIGITS)
 
 
 def choose_number(most: int, clusters: Callable[[int], tuple[Int32Array, int]], held_out: HeldOutVotes) -> int:

@@ -18,16 +18,10 @@ namespace {
 
 using Longs = Array<const int64_t>;
 
-// The largest of codes, taken as unsigned; 0 if there is none.
-template <typename Unsigned, typename Code>
-Unsigned highest(const Array<const Code>& codes) {
-    Unsigned most = 0;
-    for (size_t k = 0; k < codes.size(); ++k) most = std::max(most, static_cast<Unsigned>(codes.data()[k]));
-    return most;
-}
+bool known(const Ints& codes, size_t size) { return active_clusters->known(codes.data(), codes.size(), size); }
 
 void require_items(const Ints& first, const Ints& second, size_t items) {
-    require(items > 0 && highest<uint32_t>(first) < items && highest<uint32_t>(second) < items, "items must be known");
+    require(items > 0 && known(first, items) && known(second, items), "items must be known");
 }
 
 // Lloyd's algorithm on differences of the rows of a matrix.
@@ -177,7 +171,7 @@ size_t seeds(const Doubles& sample, size_t features, OutInts chosen) {
     return Seeds(sample.data(), sample.size() / features, features).choose(chosen);
 }
 
-// Which pairs a hash of both items chooses; see thinned in jamrank/noise/kmeans.py.
+// Which pairs a hash of both items chooses; see SampledPairs in jamrank/noise/kmeans.py.
 void thin(const Ints& first, const Ints& second, const Array<const uint64_t>& of_item, uint64_t least, Array<bool> kept,
           int threads) {
     const size_t n = kept.size(), items = of_item.size(), blocks = block_count(n, 1);
@@ -197,25 +191,22 @@ void cell_errors(const Longs& pair, const Ints& annotator, const Doubles& weight
     const size_t n = cell.size(), cells = errors.size();
     require(pair.size() == n && annotator.size() == n && weight.size() == n && wrong.size() == n, "one entry a vote");
     require(votes.size() == cells && clusters > 0 && cells % clusters == 0, "one cell for each annotator and cluster");
-    require(highest<uint64_t>(pair) < cluster.size() && highest<uint32_t>(annotator) < cells / clusters &&
-                highest<uint32_t>(cluster) < clusters,
+    uint64_t last = 0;
+    for (size_t v = 0; v < n; ++v) last = std::max(last, static_cast<uint64_t>(pair.data()[v]));
+    require((n == 0 || last < cluster.size()) && known(annotator, cells / clusters) && known(cluster, clusters),
             "pairs, annotators and clusters must be known");
     std::fill_n(errors.data(), cells, 0.0);
     std::fill_n(votes.data(), cells, 0.0);
     nb::gil_scoped_release release;
-    for (size_t v = 0; v < n; ++v) {
-        const size_t at = clusters * annotator.data()[v] + cluster.data()[pair.data()[v]];
-        cell.data()[v] = static_cast<int32_t>(at);
-        errors.data()[at] += weight.data()[v] * wrong.data()[v];
-        votes.data()[at] += weight.data()[v];
-    }
+    active_clusters->errors(pair.data(), annotator.data(), weight.data(), wrong.data(), cluster.data(), clusters, n,
+                            cell.data(), errors.data(), votes.data());
 }
 
 void cell_losses(const Ints& cell, const Doubles& weight, const Doubles& wrong, const Doubles& right,
                  const Doubles& errors, const Doubles& votes, OutDoubles loss, int threads) {
     const size_t n = loss.size(), blocks = block_count(n, 1);
     require(cell.size() == n && weight.size() == n && wrong.size() == n && right.size() == n, "one entry a vote");
-    require(votes.size() == errors.size() && highest<uint32_t>(cell) < errors.size(), "cells must be known");
+    require(votes.size() == errors.size() && known(cell, errors.size()), "cells must be known");
     const HeldOut all{cell.data(), weight.data(), wrong.data(), right.data()};
     nb::gil_scoped_release release;
     for_blocks(blocks, threads, [&](size_t block) {

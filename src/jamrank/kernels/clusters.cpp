@@ -13,6 +13,12 @@ constexpr double kLeastChance = 1e-9;
 
 constexpr size_t kChunk = 128;
 
+bool known(const int32_t* codes, size_t n, size_t size) {
+    uint32_t highest = 0;
+    for (size_t k = 0; k < n; ++k) highest = std::max(highest, static_cast<uint32_t>(codes[k]));
+    return n == 0 || highest < size;
+}
+
 // Chunk by chunk and cluster by cluster: a plain loop over pairs, which the compiler turns into vector instructions.
 void assign(const Pairs& pairs, const double* projections, const double* norms, size_t clusters, size_t begin,
             size_t end, int32_t* cluster, double* counts, double* sizes) {
@@ -66,6 +72,19 @@ void thin(const Pairs& pairs, const uint64_t* of_item, uint64_t least, size_t be
     }
 }
 
+void errors(const int64_t* pair, const int32_t* annotator, const double* weight, const double* wrong,
+            const int32_t* cluster, size_t clusters, size_t n, int32_t* cell, double* errors, double* votes) {
+    const auto every = static_cast<int32_t>(clusters);
+    for (size_t begin = 0; begin < n; begin += kChunk) {
+        const size_t end = std::min(begin + kChunk, n);
+        for (size_t v = begin; v < end; ++v) cell[v] = every * annotator[v] + cluster[pair[v]];
+        for (size_t v = begin; v < end; ++v) {
+            errors[cell[v]] += weight[v] * wrong[v];
+            votes[cell[v]] += weight[v];
+        }
+    }
+}
+
 void losses(const HeldOut& held_out, const double* errors, const double* votes, size_t begin, size_t end, double* loss) {
     double own[kChunk], all[kChunk];
     for (size_t at = begin; at < end; at += kChunk) {
@@ -85,7 +104,7 @@ void losses(const HeldOut& held_out, const double* errors, const double* votes, 
 
 }  // namespace
 
-extern const ClusterPasses cluster_passes = {assign, come_nearer, thin, losses};
+extern const ClusterPasses cluster_passes = {known, assign, come_nearer, thin, errors, losses};
 
 }  // namespace JAMRANK_ISA
 }  // namespace jamrank

@@ -24,6 +24,8 @@ struct HeldOut {
 };
 
 struct ClusterPasses {
+    // Whether all codes are from 0 on and less than a number.
+    bool (*known)(const int32_t* codes, size_t n, size_t size);
     // The nearest centroid, up to sign, of each difference, given projections[cluster, item] and the squared lengths of
     // the centroids. With `counts` (null: not wanted), the signs by cluster and item, and the pairs of each cluster.
     void (*assign)(const Pairs&, const double* projections, const double* norms, size_t clusters, size_t begin,
@@ -32,6 +34,9 @@ struct ClusterPasses {
     void (*come_nearer)(const double* distance, size_t n, double from, double to, double* cost);
     // Whether the 32 high bits of a hash of each pair, made of those of both items, are less than a number.
     void (*thin)(const Pairs&, const uint64_t* of_item, uint64_t least, size_t begin, size_t end, bool* kept);
+    // The cell of each vote, and what it adds to the errors and the votes there.
+    void (*errors)(const int64_t* pair, const int32_t* annotator, const double* weight, const double* wrong,
+                   const int32_t* cluster, size_t clusters, size_t n, int32_t* cell, double* errors, double* votes);
     // The loss of each vote, given the errors and the votes in each cell.
     void (*losses)(const HeldOut&, const double* errors, const double* votes, size_t begin, size_t end, double* loss);
 };
