@@ -720,6 +720,38 @@ def test_packed_votes_equal_their_twins_and_come_back(n, n_items, n_questions, n
 
 
 @needs_compiled
+@pytest.mark.parametrize(("pairs", "most"), [(150_000, 3), (90_000, 1), (100, 4000)])
+def test_votes_of_many_blocks_equal_their_twins(pairs, most):
+    """Where blocks begin within a pair, or between pairs with and without votes."""
+    rng = np.random.default_rng(most)
+    start = np.concatenate([[0], np.cumsum(rng.integers(0, most + 1, pairs))])
+    n, there = int(start[-1]), np.flatnonzero(np.diff(start))
+    who, result = rng.integers(0, 50, n).astype(np.int32), rng.integers(0, 3, n).astype(np.int8)
+    weight = rng.integers(0, 3, n).astype(np.float64)
+    keys = np.repeat(there.astype(np.int64) << 12, np.diff(start)[there]) + np.arange(n) % 4096
+    keys.sort()
+    found = []
+    for module in (kernels, twin):
+        begin, kinds = np.empty(pairs + 1, np.int64), np.empty(int(weight[result < 2].sum()), np.uint8)
+        wins, cast, sides = np.empty(pairs), np.empty(100), np.empty((2, pairs))
+        module.spell_out(start, who, result, weight, begin, kinds, wins, cast, 3)
+        module.count_sides(start, result, weight, *sides, 3)
+        of_row = np.empty(n, np.uint16)
+        module.repeat(start, np.arange(pairs, dtype=np.int32) % 60_000, of_row, 3)
+        first, second, none = np.empty(len(there), np.int32), np.empty(len(there), np.int32), np.empty(0, np.int32)
+        unpacked = [
+            np.empty(len(there) + 1, np.int64),
+            np.empty(n, np.int32),
+            np.empty(n, np.int8),
+            np.empty(n, bool),
+        ]
+        module.unpack_votes(keys, 10, 0, 9, first, second, none, *unpacked, 3)
+        found.append([begin, kinds, wins, cast, sides, of_row, first, second, *unpacked])
+    for ours, plain in zip(*found, strict=True):
+        np.testing.assert_array_equal(ours, plain)
+
+
+@needs_compiled
 @given(st.text(alphabet='ab,"\n\r', max_size=60), st.integers(1, 4), st.integers(0, 50))
 def test_regular_lines_equal_their_twins(text, width, repeats):
     rows = '"x, y",b\n' * repeats + text + "a,b\n"
@@ -1123,6 +1155,7 @@ def every_pass(problem) -> dict[str, np.ndarray]:
     runs = quick | {
         "expectation": expectation(kernels, problem),
         "votes": expectation_votes(kernels, problem, begin),
+        "sides": expectation_sides(kernels, problem),
         "logistic": maximisation(kernels, problem, 0),
         "hinge": maximisation(kernels, problem, 1),
         "laplacian": laplacian(kernels, problem, problem["scores"]),

@@ -77,6 +77,16 @@ class LatentFit:
 
         return disagreement(votes, opinion)
 
+    @cached_property
+    def overall_flip(self) -> FloatArray:
+        """One flip for each annotator: over clusters, the mean over votes."""
+        if self.flip.ndim == 1:
+            return self.flip
+        votes = self.extras["cluster_votes"]
+        total = votes.sum(axis=1)
+        flipped = (self.flip * votes).sum(axis=1)
+        return np.asarray(np.divide(flipped, total, out=self.flip.mean(axis=1), where=total > 0))
+
     @property
     def integrated_variances(self) -> FloatArray | None:
         """Variance of each score if they were integrated out; the curvature at the scores understates it."""

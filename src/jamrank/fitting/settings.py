@@ -85,8 +85,8 @@ class FitSettings:
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ParameterError(f"{name} is {getattr(self, name)!r}; expected {' or '.join(map(repr, choices))}")
-        selectable = [name for name, spec in NOISES.items() if spec.selectable or not noise_given]
-        if self.noise not in selectable:
+        if self.noise not in NOISES or (noise_given and not NOISES[self.noise].selectable):
+            selectable = [name for name, spec in NOISES.items() if spec.selectable or not noise_given]
             raise ParameterError(f"noise is {self.noise!r}; expected {' or '.join(map(repr, selectable))}")
         if self.rows not in ROWS_BY:
             raise ParameterError(f"noise is {self.noise!r}, which needs a truth per pair, as in JAM")

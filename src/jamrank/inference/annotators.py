@@ -46,10 +46,9 @@ CORRELATED = "The errors of the annotators are correlated: intervals of flips ar
 class AnnotatorFit:
     """Counted flips: the share of each annotator's votes against the scores.
 
-    flip: Of each annotator; by annotator and cluster where flips differ between clusters; None: a subclass has it.
+    flip: Of each annotator; by annotator and cluster where flips differ between clusters. Or a fit that has it.
     predictor: Predicts the truths with which votes are compared.
     traits: Other estimates for each annotator, by name: ``bias``, ``side_flip``, ``tie``, ``discrimination``.
-    overall: One flip for each annotator, where ``flip`` has several.
     """
 
     # Traits that only some noises have.
@@ -63,25 +62,25 @@ class AnnotatorFit:
     def __init__(
         self,
         votes: VoteSummary,
-        flip: FloatArray | None,
+        flip: FloatArray | LatentFit,
         predictor: LinkPredictor,
         traits: dict[str, FloatArray] | None = None,
-        overall: FloatArray | None = None,
     ) -> None:
         self.votes, self.predictor = votes, predictor
-        self.traits = {name: self._shown(value) for name, value in (traits or {}).items()}
-        self._flip, self._overall = flip, overall
+        self.traits = {} if traits is None else traits
+        if len(votes.copy_of):
+            self.traits = {name: self._shown(value) for name, value in self.traits.items()}
+        self._flip = flip
 
     @cached_property
     def flip(self) -> FloatArray:
         """Flip of each annotator; by annotator and cluster where flips differ between clusters."""
-        assert self._flip is not None
-        return self._shown(self._flip)
+        return self._shown(self._flip.flip if isinstance(self._flip, LatentFit) else self._flip)
 
     @cached_property
     def overall(self) -> FloatArray:
         """One flip for each annotator, where ``flip`` has several."""
-        return self.flip if self._overall is None else self._shown(self._overall)
+        return self._shown(self._flip.overall_flip) if isinstance(self._flip, LatentFit) else self.flip
 
     def _shown(self, values: FloatArray) -> FloatArray:
         """Return values as they are shown: of copies, who have no votes here, those of the annotator they copy."""
@@ -291,17 +290,7 @@ class LatentAnnotators(AnnotatorFit):
 
     def __init__(self, votes: VoteSummary, predictor: LinkPredictor, inference: LatentInference) -> None:
         self.inference, self.fit = inference, inference.fit
-        super().__init__(votes, None, predictor, self.fit.traits)
-
-    @cached_property
-    def flip(self) -> FloatArray:
-        """Flip of each annotator; by annotator and cluster where flips differ between clusters."""
-        return self._shown(self.fit.flip)
-
-    @cached_property
-    def overall(self) -> FloatArray:
-        """One flip for each annotator, where ``flip`` has several."""
-        return self._shown(_overall(self.fit))
+        super().__init__(votes, self.fit, predictor, self.fit.traits)
 
     @property
     def counted(self) -> bool:
@@ -455,13 +444,3 @@ class LatentAnnotators(AnnotatorFit):
         bounds = expit(interval(fitted.params + moved, variance + more)).reshape(n_annotators, n_clusters, 2)
         low, high = np.minimum(bounds[..., 0], self.flip), np.maximum(bounds[..., 1], self.flip)
         return np.stack([low, high], axis=2)
-
-
-def _overall(fit: LatentFit) -> FloatArray:
-    """Return one flip for each annotator: over clusters, the mean over votes."""
-    if fit.flip.ndim == 1:
-        return fit.flip
-    votes = fit.extras["cluster_votes"]
-    total = votes.sum(axis=1)
-    flipped = (fit.flip * votes).sum(axis=1)
-    return np.asarray(np.divide(flipped, total, out=fit.flip.mean(axis=1), where=total > 0))

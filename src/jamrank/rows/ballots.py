@@ -183,12 +183,12 @@ class Patterns:
         )
 
 
-def single_patterns(n_confusion_groups: int) -> Patterns:
-    """Return the patterns of single votes, one for each kind, without the patterns of any rows."""
+def single_patterns(n_confusion_groups: int, of_row: Codes | None = None) -> Patterns:
+    """Return the patterns of single votes, one for each kind; ``of_row`` has the kind of each row, if known."""
     kinds = 2 * n_confusion_groups
     every = np.arange(kinds, dtype=np.int32)
-    none = as_codes(np.empty(0, np.int64), kinds)
-    return Patterns(none, np.arange(kinds + 1), every, np.ones(kinds), n_confusion_groups)
+    of_row = as_codes(np.empty(0, np.int64), kinds) if of_row is None else of_row
+    return Patterns(of_row, np.arange(kinds + 1), every, np.ones(kinds), n_confusion_groups)
 
 
 def _numbered(code: IntArray, bound: int) -> tuple[IntArray, IntArray]:

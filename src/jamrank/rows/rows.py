@@ -281,8 +281,7 @@ class Rows:
                 vote_counts,
                 default_threads(),
             )
-            rows = cls._singles(votes, begin, kind, np.empty(0), votes.n_annotators, wins, None)
-            return replace(rows, known_weight=vote_counts)
+            return cls._singles(votes, begin, kind, np.empty(0), votes.n_annotators, wins, None, vote_counts)
         pair, who, first_won, weight = fold_sides(table)
         begin = np.searchsorted(pair, np.arange(n_pairs + 1))
         kind = as_codes(who * np.int32(2) + first_won, kinds)
@@ -299,10 +298,9 @@ class Rows:
         begin, weight = np.empty(votes.n_pairs + 1, dtype=np.int64), np.empty(2 * votes.n_pairs)
         kind = np.empty(2 * votes.n_pairs, dtype=np.uint8)
         n_rows = kernels.split_sides(wins, vote_counts, begin, kind, weight)
-        rows = cls._singles(votes, begin, kind[:n_rows], weight[:n_rows], 1, wins, vote_counts, certain=True)
-        assert rows.sides is not None
-        won, cast = rows.sides
-        return replace(rows, known_weight=np.array([(cast - won).sum(), won.sum()]))
+        by_side = np.array([(vote_counts - wins).sum(), wins.sum()])
+        own = weight[:n_rows]
+        return cls._singles(votes, begin, kind[:n_rows], own, 1, wins, vote_counts, by_side, certain=True)
 
     @classmethod
     def _singles(
@@ -314,6 +312,7 @@ class Rows:
         n_confusion_groups: int,
         wins: FloatArray,
         vote_counts: FloatArray | None,
+        known_weight: FloatArray | None = None,
         certain: bool = False,
     ) -> Rows:
         """Return rows of one vote each.
@@ -330,6 +329,8 @@ class Rows:
         wins, vote_counts : ndarray
             Weight of the votes for the first item of each pair, which is overwritten, and of all votes on it; None
             where votes count once.
+        known_weight : ndarray, optional
+            Weight of the votes of each kind.
         certain : bool
             Whether votes are the truth.
         """
@@ -344,18 +345,18 @@ class Rows:
                 vote_counts = np.add.reduceat(vote_counts, links) if len(links) else vote_counts[:0]
         sides = (wins.copy(), vote_counts) if certain and vote_counts is not None else None
         share = _shrunken(wins, begin, vote_counts)
-        ballots = replace(single_patterns(n_confusion_groups), of_row=kind)
         return cls(
             first,
             second,
             begin,
             weight,
-            ballots,
+            single_patterns(n_confusion_groups, kind),
             None,
             share,
             votes.n_items,
             single_votes=True,
             pair_begin=pair_begin,
+            known_weight=known_weight,
             sides=sides,
         )
 
@@ -370,8 +371,7 @@ class Rows:
         result = result[pair] if pair is not None else result
         kinds = 2 * votes.n_annotators
         kind = as_codes(result + np.int32(2 * annotator), kinds)
-        ballots = replace(single_patterns(votes.n_annotators), of_row=kind)
-        rows = cls._over(votes, pair, np.empty(0), ballots, (result + 1) / 3)
+        rows = cls._over(votes, pair, np.empty(0), single_patterns(votes.n_annotators, kind), (result + 1) / 3)
         return replace(rows, distinct=True, single_votes=True)
 
     def list_totals(self) -> tuple[FloatArray, FloatArray]:
