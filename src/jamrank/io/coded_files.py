@@ -25,6 +25,8 @@ from jamrank.kernels.in_threads import extremes
 # So many bytes of a text, or rows of Parquet, are read at a time; and no line is longer.
 _PART = 1 << 23
 _ROWS = 1 << 21
+# Codes of so many texts are in cache until they are kept.
+_CODED = 1 << 18
 # By the rows in so many bytes, the columns are chosen that are read.
 _SAMPLE = 1 << 16
 # A column with more distinct texts than this, and than half of its rows, is not worth coding.
@@ -243,6 +245,11 @@ def _add_column(coder: Any, column: pl.Series, columns: dict[str, Any]) -> bool:
             return False
         columns[column.name].append(column.to_numpy())
         return True
-    own = np.empty(len(column), dtype=np.int32)
-    coder.code(column if column.dtype == pl.String else column.cast(pl.String), own, default_threads())
-    return _add(columns, column.name, own, *map(int, extremes(own)))
+    texts, threads = column if column.dtype == pl.String else column.cast(pl.String), default_threads()
+    room = np.empty(min(_CODED, len(texts)), dtype=np.int32)
+    for begin in range(0, len(texts), _CODED):
+        own = room[: len(texts) - begin]
+        coder.code(texts.slice(begin, len(own)), own, threads)
+        if not _add(columns, column.name, own, *map(int, extremes(own))):
+            return False
+    return True
