@@ -12,7 +12,7 @@ from jamrank.data.ids import is_arrow_text, keep_used
 from jamrank.kernels import default_threads, kernels
 from jamrank.typing import Int32Array
 
-Coded = tuple[list[str], Int32Array]
+Coded = tuple[list[str], NDArray[Any]]
 
 
 def encode_text(*columns: Any) -> tuple[NDArray[Any], list[Int32Array]] | None:
@@ -42,7 +42,7 @@ def _coded(column: Any) -> Coded | None:
         codes = column.cat.codes.to_numpy()
         return (column.cat.categories.tolist(), codes.astype(np.int32)) if len(codes) and codes.min() >= 0 else None
     if isinstance(column, pl.Series) and isinstance(column.dtype, pl.Enum) and not column.null_count():
-        return column.dtype.categories.to_list(), column.to_physical().to_numpy().astype(np.int32)
+        return column.dtype.categories.to_list(), column.to_physical().to_numpy()
     if is_arrow_text(column):
         column = pl.Series(column.array.__arrow_array__(), dtype=pl.String)
     if isinstance(column, pl.Series):
@@ -74,7 +74,7 @@ def _of_rows(column: NDArray[np.str_]) -> Coded:
     return column[first[:n_codes]].tolist(), codes
 
 
-def _ranked(labels: list[str], codes: Int32Array, rank: dict[str, int]) -> Int32Array:
+def _ranked(labels: list[str], codes: NDArray[Any], rank: dict[str, int]) -> Int32Array:
     """Return the codes of a column among the labels of all columns."""
     ranks = np.array([rank[label] for label in labels], dtype=np.int32)
     found = np.empty(len(codes), dtype=np.int32)

@@ -425,6 +425,9 @@ void bind_encoding(nb::module_& m) {
     m.def("code_ids", &code_ids<int32_t>);
     m.def("code_ids", &code_ids<int16_t>);
     m.def("code_ids", &code_ids<int8_t>);
+    m.def("code_ids", &code_ids<uint8_t>);
+    m.def("code_ids", &code_ids<uint16_t>);
+    m.def("code_ids", &code_ids<uint32_t>);
     m.def("spell_out", &spell_out<uint8_t>);
     m.def("spell_out", &spell_out<int32_t>);
     m.def("count_spelled", &count_spelled);
