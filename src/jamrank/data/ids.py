@@ -260,6 +260,12 @@ def codes_in(labels: NDArray[Any], column: Column) -> Int32Array:
     return np.searchsorted(labels, column).astype(np.int32)
 
 
+def places_in_categories(column: pl.Series, missing: int) -> NDArray[Any]:
+    """Return the place of each value of a column of fixed categories among these, and another for missing ones."""
+    places = column.to_physical()
+    return (places.cast(pl.UInt32).fill_null(missing) if places.null_count() else places).to_numpy()
+
+
 def as_objects(column: Column) -> NDArray[Any]:
     """Return a column as an array of Python objects."""
     objects = np.empty(len(column), dtype=object)
@@ -403,7 +409,7 @@ def locate(labels: NDArray[Any], wanted: Sequence[Any] | NDArray[Any]) -> IntArr
     return np.array(found, dtype=np.int64)
 
 
-def keep_used(labels: NDArray[Any], *codes: Int32Array) -> tuple[NDArray[Any], list[Int32Array]]:
+def keep_used(labels: NDArray[Any], *codes: NDArray[Any]) -> tuple[NDArray[Any], list[NDArray[Any]]]:
     """Return the labels that some code uses, and the codes into these."""
     used = np.zeros(len(labels), dtype=np.uint8)
     for column in codes:

@@ -19,12 +19,13 @@ from jamrank.data.ids import (
     first_missing,
     is_missing,
     missing_rows,
+    places_in_categories,
 )
 from jamrank.data.storage import FIRST, LARGEST_SMALL_JURY, MISSING, SECOND, TIE, DenseVotes, Verdicts
 from jamrank.data.text_ids import encode_text
 from jamrank.errors import InputError
 from jamrank.kernels import default_threads, kernels
-from jamrank.kernels.in_threads import copied, extremes
+from jamrank.kernels.in_threads import copied, extremes, taken
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
 # Beyond these, one vote more or less is lost to rounding, and reciprocals or steps of a fit overflow.
@@ -78,7 +79,7 @@ def _parse_categories(column: pl.Series, words: list[str]) -> NDArray[np.int8]:
     if not set(words) <= set(known):
         return parse_winners(column.cast(pl.String))
     meaning = np.array([*(known[word] for word in words), MISSING], dtype=np.int8)
-    return np.asarray(meaning[column.to_physical().cast(pl.UInt32).fill_null(len(words)).to_numpy()])
+    return taken(meaning, places_in_categories(column, len(words)))
 
 
 def _parse_winner(value: Any, row: int) -> int:

@@ -12,7 +12,7 @@ from jamrank.data.ids import is_arrow_text, keep_used
 from jamrank.kernels import default_threads, kernels
 from jamrank.typing import Int32Array
 
-Coded = tuple[list[str], Int32Array]
+Coded = tuple[list[str], NDArray[Any]]
 
 
 def encode_text(*columns: Any) -> tuple[NDArray[Any], list[Int32Array]] | None:
@@ -47,7 +47,7 @@ def _printable(labels: list[Any]) -> bool:
 def _coded(column: Any) -> Coded | None:
     """Return distinct values and the code of each value; None where a column is of another type."""
     if isinstance(column, pl.Series) and isinstance(column.dtype, pl.Enum) and not column.null_count():
-        return _used(column.dtype.categories.to_list(), column.to_physical().to_numpy().astype(np.int32))
+        return _used(column.dtype.categories.to_list(), column.to_physical().to_numpy())
     if is_arrow_text(column):
         column = pl.Series(column.array.__arrow_array__(), dtype=pl.String)
     if isinstance(column, pl.Series):
@@ -57,7 +57,7 @@ def _coded(column: Any) -> Coded | None:
         if hasattr(values, "categories"):
             codes = values.codes
             some = len(codes) and codes.min() >= 0
-            return _used(values.categories.tolist(), codes.astype(np.int32)) if some else None
+            return _used(values.categories.tolist(), codes) if some else None
         column = column.to_numpy()
     if isinstance(column, np.ndarray) and column.ndim == 1:
         if column.dtype.kind == "U" and column.dtype.isnative and column.dtype.itemsize:
@@ -71,7 +71,7 @@ def _coded(column: Any) -> Coded | None:
     return None if distinct is None else (distinct, codes)
 
 
-def _used(categories: list[Any], codes: Int32Array) -> Coded:
+def _used(categories: list[Any], codes: NDArray[np.integer]) -> Coded:
     """Return the categories that some value has, and codes into these."""
     labels = np.empty(len(categories), dtype=object)
     labels[:] = categories
@@ -92,7 +92,7 @@ def _of_rows(column: NDArray[np.str_]) -> Coded:
     return column[first[:n_codes]].tolist(), codes
 
 
-def _ranked(labels: list[str], codes: Int32Array, rank: dict[str, int]) -> Int32Array:
+def _ranked(labels: list[str], codes: NDArray[Any], rank: dict[str, int]) -> Int32Array:
     """Return the codes of a column among the labels of all columns."""
     ranks = np.fromiter(map(rank.__getitem__, labels), np.int32, len(labels))
     found = np.empty(len(codes), dtype=np.int32)

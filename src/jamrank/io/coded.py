@@ -49,13 +49,13 @@ class Codes:
         """All codes."""
         return self._codes[: self._size]
 
-    def add(self, own: NDArray[Any], low: int, high: int) -> None:
-        """Append codes from `low` to `high`."""
+    def add(self, own: NDArray[Any], low: int, high: int, expected: int) -> None:
+        """Append codes from `low` to `high`, of about as many as are `expected` in the end."""
         # One number more stands for an empty field.
         kind = np.promote_types(self._codes.dtype, np.min_scalar_type(min(low, -high - 2)))
         size = self._size + len(own)
         if kind != self._codes.dtype or size > len(self._codes):
-            grown = np.empty(max(size, len(self._codes), 2 * self._size), dtype=kind)
+            grown = np.empty(max(size, len(self._codes), expected + expected // 16), dtype=kind)
             grown[: self._size] = self.codes
             self._codes = grown
         self._codes[self._size : size] = own

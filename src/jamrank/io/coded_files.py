@@ -25,6 +25,8 @@ from jamrank.kernels.in_threads import extremes
 # So many bytes of a text, or rows of Parquet, are read at a time; and no line is longer.
 _PART = 1 << 23
 _ROWS = 1 << 21
+# Codes of so many texts are in cache until they are kept.
+_CODED = 1 << 18
 # By the rows in so many bytes, the columns are chosen that are read.
 _SAMPLE = 1 << 16
 # A column with more distinct texts than this, and than half of its rows, is not worth coding.
@@ -67,14 +69,14 @@ def code_csv(path: str | os.PathLike[str]) -> Coded | None:
         columns.update({name: Codes() for name in names or ()})
         return None if names is None else [KINDS.get(name, -1) for name in header]
 
-    found = scan_csv(path, kinds, lambda name, own, low, high: _add(columns, name, own, low, high))
+    found = scan_csv(path, kinds, lambda *found: _add(columns, *found))
     if found is None or not columns["left"]:
         return None
     return Coded(columns, {KINDS[name]: found.words(KINDS[name]) for name in columns}, True)
 
 
-def _add(columns: dict[str, Any], name: str, own: NDArray[Any], low: int, high: int) -> bool:
-    columns[name].add(own, low, high)
+def _add(columns: dict[str, Any], name: str, own: NDArray[Any], low: int, high: int, expected: int) -> bool:
+    columns[name].add(own, low, high, expected)
     return not in_doubt(name, low, high)
 
 
@@ -102,8 +104,8 @@ def _code_table(
             return None
         return [kind if needed is None or name in needed else -1 for kind, name in enumerate(header)]
 
-    def keep(name: str, own: NDArray[Any], low: int, high: int) -> bool:
-        columns[name].add(own, low, high)
+    def keep(name: str, own: NDArray[Any], low: int, high: int, expected: int) -> bool:
+        columns[name].add(own, low, high, expected)
         return most is not None or high < max(len(columns[name]) // 2, _FEW)
 
     found = scan_csv(path, kinds, keep, most)
@@ -131,13 +133,14 @@ def _in_categories(column: Codes, name: str, words: list[str]) -> pl.Series:
 def scan_csv(
     path: str | os.PathLike[str],
     kinds: Callable[[list[str]], list[int] | None],
-    keep: Callable[[str, NDArray[Any], int, int], bool],
+    keep: Callable[[str, NDArray[Any], int, int, int], bool],
     most: int | None = None,
 ) -> Any:
     """Code the fields of a CSV, part by part.
 
     kinds: Returns for a header which columns share their codes (-1: is not coded), or None where it is of no use.
-    keep: Called with the name, codes and bounds of these of each column that is coded in each part; False to give up.
+    keep: Called with the name, codes and bounds of these of each column that is coded in each part, and how many rows
+        the file may have; False to give up.
     most: How many bytes to read, of a longer file.
     Returns: What knows the words by kind and code; None where it was given up, or any of the file is in doubt.
     """
@@ -151,12 +154,15 @@ def scan_csv(
             if found is None or kind_of is None:
                 return None
             codes, threads = kernels.FieldCodes(ord(found[1]), kind_of), default_threads()
-            for _ in _scanned(file, codes, threads) if most is None else _scanned_first(file, codes, most):
+            size, n_bytes, n_lines = os.fstat(file.fileno()).st_size, 0, 0
+            for scanned in _scanned(file, codes, threads) if most is None else _scanned_first(file, codes, most):
+                n_bytes, n_lines = n_bytes + scanned, n_lines + codes.n_lines
                 for place, name in enumerate(found[0]):
                     if kind_of[place] < 0:
                         continue
                     own = np.empty(codes.n_lines, dtype=_smallest(codes.n_words(kind_of[place])))
-                    if not keep(name, own, *codes.column(place, own, threads)):
+                    low, high = codes.column(place, own, threads)
+                    if not keep(name, own, low, high, n_lines * size // max(n_bytes, 1)):
                         return None
             return codes
     except (OSError, UnicodeDecodeError, _DoubtError):
@@ -172,8 +178,8 @@ def _smallest(n_codes: int) -> Any:
     return next(kind for kind in (np.int8, np.int16, np.int32) if n_codes <= np.iinfo(kind).max)
 
 
-def _scanned(file: Any, codes: Any, threads: int) -> Iterator[None]:
-    """Scan the rest of a file part by part; the next part is read meanwhile."""
+def _scanned(file: Any, codes: Any, threads: int) -> Iterator[int]:
+    """Scan the rest of a file part by part, and yield how many bytes each has; the next part is read meanwhile."""
     buffers = [np.empty(2 * _PART, dtype=np.uint8) for _ in range(2)]
     with ThreadPoolExecutor(1) as pool:
         coming, rest = pool.submit(file.readinto, buffers[0][_PART:]), buffers[0][:0]
@@ -190,20 +196,20 @@ def _scanned(file: Any, codes: Any, threads: int) -> Iterator[None]:
             if size < 0 or (last and size < end - begin) or end - begin - size > _PART:
                 raise _DoubtError
             _check_text(codes, own[begin : begin + size])
-            yield
+            yield size
             if last:
                 return
             rest = own[begin + size : end]
 
 
-def _scanned_first(file: Any, codes: Any, most: int) -> Iterator[None]:
-    """Scan the whole lines among the next bytes of a file that has more than these."""
+def _scanned_first(file: Any, codes: Any, most: int) -> Iterator[int]:
+    """Scan the whole lines among the next bytes of a file that has more than these, and yield how many they have."""
     text = np.frombuffer(file.read(most), dtype=np.uint8)
     size = codes.scan(text, 1) if len(text) == most else -1
     if size <= 0:
         raise _DoubtError
     _check_text(codes, text[:size])
-    yield
+    yield size
 
 
 def _check_text(codes: Any, text: NDArray[np.uint8]) -> None:
@@ -225,7 +231,7 @@ def code_parquet(path: str | os.PathLike[str]) -> Coded | None:
         columns: dict[str, Any] = {name: Codes() if KINDS[name] in coders else [] for name in names}
         for name in names:
             for _, _, frame in table.slices([name], _ROWS):
-                if not _add_column(coders.get(KINDS[name]), frame[name], columns):
+                if not _add_column(coders.get(KINDS[name]), frame[name], columns, len(table)):
                     return None
     except InputError:
         return None
@@ -236,13 +242,19 @@ def _is_text(kind: pl.DataType) -> bool:
     return kind in (pl.String, pl.Categorical, pl.Enum)
 
 
-def _add_column(coder: Any, column: pl.Series, columns: dict[str, Any]) -> bool:
+def _add_column(coder: Any, column: pl.Series, columns: dict[str, Any], n_rows: int) -> bool:
     """Keep the codes of texts, or whole numbers as they are; False where there are gaps, or other values."""
     if coder is None:
         if column.dtype not in (pl.Int32, pl.Int64) or column.null_count():
             return False
         columns[column.name].append(column.to_numpy())
         return True
-    own = np.empty(len(column), dtype=np.int32)
-    coder.code(column if column.dtype == pl.String else column.cast(pl.String), own, default_threads())
-    return _add(columns, column.name, own, *map(int, extremes(own)))
+    texts, threads = column if column.dtype == pl.String else column.cast(pl.String), default_threads()
+    room = np.empty(min(_CODED, len(texts)), dtype=np.int32)
+    for begin in range(0, len(texts), _CODED):
+        own = room[: len(texts) - begin]
+        coder.code(texts.slice(begin, len(own)), own, threads)
+        low, high = extremes(own)
+        if not _add(columns, column.name, own, int(low), int(high), n_rows):
+            return False
+    return True

@@ -64,8 +64,10 @@ class TextArray {
         if (size <= 12) return {{view + 4, static_cast<size_t>(size)}, views + 16 * (array_.offset + array_.length)};
         std::memcpy(&buffer, view + 8, 4);
         std::memcpy(&begin, view + 12, 4);
-        const auto* text = static_cast<const uint8_t*>(array_.buffers[2 + buffer]) + begin;
-        return {{text, static_cast<size_t>(size)}, text + size};
+        const auto* text = static_cast<const uint8_t*>(array_.buffers[2 + buffer]);
+        // After the buffers comes one of their sizes.
+        const auto* sizes = static_cast<const int64_t*>(array_.buffers[array_.n_buffers - 1]);
+        return {{text + begin, static_cast<size_t>(size)}, text + sizes[buffer]};
     }
     template <typename Offset>
     KeyedWord slice(size_t at) const {

@@ -479,6 +479,11 @@ void sum_by_kind(const Array<const int64_t>& begin, const Array<const Code>& kin
 void bind_encoding(nb::module_& m) {
     m.def("mark_ids", &mark_ids<int64_t>);
     m.def("mark_ids", &mark_ids<int32_t>);
+    m.def("mark_ids", &mark_ids<int16_t>);
+    m.def("mark_ids", &mark_ids<int8_t>);
+    m.def("mark_ids", &mark_ids<uint8_t>);
+    m.def("mark_ids", &mark_ids<uint16_t>);
+    m.def("mark_ids", &mark_ids<uint32_t>);
     m.def("take_ids", &take_ids<int64_t>);
     m.def("take_ids", &take_ids<int32_t>);
     m.def("take_pairs", &take_pairs<int64_t>);
@@ -487,6 +492,9 @@ void bind_encoding(nb::module_& m) {
     m.def("code_ids", &code_ids<int32_t>);
     m.def("code_ids", &code_ids<int16_t>);
     m.def("code_ids", &code_ids<int8_t>);
+    m.def("code_ids", &code_ids<uint8_t>);
+    m.def("code_ids", &code_ids<uint16_t>);
+    m.def("code_ids", &code_ids<uint32_t>);
     m.def("spell_out", &spell_out<uint8_t>);
     m.def("spell_out", &spell_out<int32_t>);
     m.def("count_spelled", &count_spelled);

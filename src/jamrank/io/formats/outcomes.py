@@ -9,9 +9,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from jamrank.data.ids import places_in_categories
 from jamrank.errors import InputError
 from jamrank.io import read_log
 from jamrank.io.documents import shown
+from jamrank.kernels.in_threads import taken
 from jamrank.typing import BoolArray
 
 Outcomes = NDArray[np.int8]
@@ -202,8 +204,7 @@ def looked_up(words: pl.Series, value: Mapping[str, int], otherwise: int, missin
     if isinstance(words.dtype, pl.Enum):
         categories = categories_of(words).to_list()
         table = np.array([*(value.get(word, otherwise) for word in categories), missing], dtype=np.int8)
-        places = words.to_physical().cast(pl.UInt32).fill_null(len(categories))
-        return np.asarray(table[places.to_numpy()])
+        return taken(table, places_in_categories(words, len(categories)))
     known = words.replace_strict(dict(value), default=otherwise, return_dtype=pl.Int8).fill_null(otherwise)
     return np.where(words.is_null().to_numpy(), missing, known.to_numpy()).astype(np.int8)
 

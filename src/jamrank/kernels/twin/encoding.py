@@ -137,7 +137,8 @@ def take_pairs(
 
 def code_ids(ids: NDArray[np.integer], low: int, rank: Int32Array, codes: Int32Array, threads: int) -> None:
     """Give each id its rank among those that occur or, without ranks, its distance from ``low``."""
-    codes[:] = rank[ids - low] if len(rank) else ids - low
+    places = ids.astype(np.int64) - low
+    codes[:] = rank[places] if len(rank) else places
 
 
 def code_strings(values: list[Any] | NDArray[np.object_], codes: Int32Array) -> list[str] | None:
