@@ -156,10 +156,13 @@ def test_every_kind_gives_errors_of_the_same_size(drawn, make, kind):
 
 @pytest.mark.filterwarnings("ignore::jamrank.errors.NotConvergedWarning")
 def test_a_matrix_that_had_to_be_raised_is_told():
-    votes = jr.Comparisons.from_arrays(["a", "c"], ["b", "d"], ["k", "k"], [1, 1])
+    # One step from the start, one of the eigenvalues is clearly below 0: rounding does not decide its sign.
+    votes = jr.Comparisons.from_arrays(
+        [3, 0, 3, 1, 2, 2, 1], [2, 1, 0, 3, 0, 0, 2], [0, 0, 0, 0, 2, 0, 1], [1, 0, 0, 0, 0, 1, 0]
+    )
     with pytest.warns(UncertaintyWarning, match="not positive definite"):
-        found = jr.CrowdBT(prior=None, n_jobs=1, max_iter=3).fit(votes).uncertainty("information")
-    assert found.raised > 0
+        found = jr.CrowdBT(prior=None, n_jobs=1, max_iter=1).fit(votes).uncertainty("information")
+    assert found.raised > 0.1
 
 
 def test_many_votes_get_the_normal_approximation(drawn, monkeypatch):
