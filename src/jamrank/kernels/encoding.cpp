@@ -193,6 +193,9 @@ void spell_out(const Array<const int64_t>& start, const Array<const int32_t>& an
     const int32_t* who = annotator.data();
     const int8_t* results = result.data();
     const double* weights = weight.size() ? weight.data() : nullptr;
+    int64_t* begins = begin.data();
+    double* won_of = wins.data();
+    Code* spelled = kinds.data();
     const auto times = [=](int64_t v) -> int64_t {
         return results[v] < kDecided ? (weights ? static_cast<int64_t>(weights[v]) : 1) : 0;
     };
@@ -208,11 +211,20 @@ void spell_out(const Array<const int64_t>& start, const Array<const int32_t>& an
     for (size_t block = 0; block < blocks; ++block) before[block + 1] += before[block];
     require(before[blocks] == kinds.size(), "another number of votes");
     std::vector<double> sums(blocks * n_kinds, 0.0);
-    for_blocks(blocks, threads, [&](size_t block) {
+    double* by_kind = sums.data();
+    const size_t* earlier = before.data();
+    // By value: a byte pointer may alias anything.
+    for_blocks(blocks, threads, [=](size_t block) {
         const Span span = span_of(block, blocks, pairs);
-        Code* at = kinds.data() + before[block];
-        double* own = sums.data() + block * n_kinds;
-        int64_t won = 0, first = at - kinds.data();
+        Code* at = spelled + earlier[block];
+        double* own = by_kind + block * n_kinds;
+        int64_t won = 0;
+        begins[span.begin] = at - spelled;
+        // The next pair begins behind the votes so far; that of the next block is the next block's to write.
+        const auto close = [&](size_t pair, int64_t wins_of_first) {
+            won_of[pair] = static_cast<double>(wins_of_first);
+            if (pair + 1 < span.end) begins[pair + 1] = at - spelled;
+        };
         walk_pairs(
             starts, span,
             [&](int64_t v, size_t pair, bool last) {
@@ -223,17 +235,10 @@ void spell_out(const Array<const int64_t>& start, const Array<const int32_t>& an
                     won += results[v] * count;
                     own[kind] += static_cast<double>(count);
                 }
-                wins.data()[pair] = static_cast<double>(won);
-                begin.data()[pair] = first;
-                // A choice would be compiled to a branch.
-                const int64_t ended = -static_cast<int64_t>(last);
-                won &= ~ended;
-                first ^= (first ^ (at - kinds.data())) & ended;
+                close(pair, won);
+                won &= static_cast<int64_t>(last) - 1;  // a choice would be compiled to a branch
             },
-            [&](size_t pair) {
-                wins.data()[pair] = 0.0;
-                begin.data()[pair] = at - kinds.data();
-            });
+            [&](size_t pair) { close(pair, 0); });
     });
     begin.data()[pairs] = static_cast<int64_t>(before[blocks]);
     std::fill_n(cast.data(), n_kinds, 0.0);
