@@ -188,3 +188,14 @@ def test_a_line_that_is_too_long_is_left_to_the_table(tmp_path, monkeypatch):
     assert coded_files.code_table(path) is None
     monkeypatch.setattr(coded_files, "_PART", 1000)
     assert coded_files.code_table(path).height == 3
+
+
+@pytest.mark.parametrize(
+    "header", ["left,right,winner,\0text", "left,right,winner,te\0xt\r", "\0left,right,winner,text"]
+)
+def test_a_header_that_is_no_text_is_left_to_the_table(tmp_path, header):
+    path = tmp_path / "votes.csv"
+    path.write_bytes(f"{header}\na,b,left,x\n".encode())
+    assert coded_files.code_table(path) is None
+    with pytest.raises(InputError, match="neither text nor Parquet"):
+        jr.read_comparisons(path)

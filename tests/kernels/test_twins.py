@@ -399,8 +399,8 @@ def test_sorting_and_folding_keys_equal_their_twins(n, bits, seed, threads):
     drawn = rng.integers(0, 2**bits, rng.integers(1, n + 1))
     keys = rng.choice(drawn, n)
     ours, plain = keys.copy(), keys.copy()
-    kernels.sort_keys(ours, bits, threads)
-    twin.sort_keys(plain, bits, threads)
+    kernels.sort_keys(ours, np.empty_like(ours), bits, threads)
+    twin.sort_keys(plain, np.empty_like(plain), bits, threads)
     np.testing.assert_array_equal(ours, plain)
     n_distinct = kernels.count_pairs(ours, 0, threads)
     folded = []
@@ -420,7 +420,7 @@ def test_many_keys_are_sorted_however_they_are_spread(bits, distinct, threads):
     values = np.concatenate([rng.integers(0, 2**bits, distinct), rng.integers(0, 300, distinct), [2**bits - 1]])
     keys = rng.choice(values, 200_000)
     ours = keys.copy()
-    kernels.sort_keys(ours, bits, threads)
+    kernels.sort_keys(ours, np.empty_like(ours), bits, threads)
     np.testing.assert_array_equal(ours, np.sort(keys))
 
 
@@ -429,7 +429,7 @@ def test_many_keys_are_sorted_however_they_are_spread(bits, distinct, threads):
 def test_many_keys_are_sorted_and_folded_by_any_number_of_threads(threads):
     keys = np.random.default_rng(0).integers(0, 2**17, 300_000)
     expected, times = np.unique(keys, return_counts=True)
-    kernels.sort_keys(keys, 17, threads)
+    kernels.sort_keys(keys, np.empty_like(keys), 17, threads)
     assert (np.diff(keys) >= 0).all()
     distinct, folded = np.empty(len(expected), dtype=np.int64), np.empty(len(expected))
     kernels.fold_keys(keys, distinct, folded, threads)

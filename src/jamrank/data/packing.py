@@ -104,11 +104,14 @@ def sorted_keys(key: IntArray, weights: FloatArray | None) -> tuple[IntArray, Fl
     """Sort keys and fold equal ones: distinct keys, and the weight of each (empty: all 1)."""
     if weights is None:
         threads = default_threads()
-        kernels.sort_keys(key, int(key.max(initial=0)).bit_length(), threads)
+        room = np.empty(len(key), dtype=np.int64)
+        kernels.sort_keys(key, room, int(key.max(initial=0)).bit_length(), threads)
         n_distinct = kernels.count_pairs(key, 0, threads)
         if n_distinct == len(key):
             return key, np.empty(0)
-        distinct, times = np.empty(n_distinct, dtype=np.int64), np.empty(n_distinct)
+        # Memory that was used before is cheaper than new; but not to keep much more of it than is needed.
+        distinct = room[:n_distinct] if 2 * n_distinct > len(key) else np.empty(n_distinct, dtype=np.int64)
+        times = np.empty(n_distinct)
         kernels.fold_keys(key, distinct, times, threads)
         return distinct, times
     # Equal votes are sorted by weight, so that their sum does not depend on the order of the rows.

@@ -110,7 +110,7 @@ def _width(data: bytes, delimiter: str) -> int:
 def plain_header(line: bytes, source: str) -> tuple[list[str], str] | None:
     """Return the columns of a CSV and their delimiter from its first line; None where this line does not say."""
     line = line.removeprefix(_UTF8_BOM)
-    if b"\r" in line.rstrip(b"\r\n"):
+    if b"\r" in line.rstrip(b"\r\n") or b"\0" in line:
         return None
     delimiter = "\t" if ".tsv" in _suffixes(source)[-2:] else _delimiter(line)
     try:

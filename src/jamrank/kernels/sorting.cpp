@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "blocks.hpp"
-#include "pages.hpp"
 
 namespace jamrank {
 namespace {
@@ -39,15 +38,14 @@ void sort_by_digits(int64_t* from, int64_t* keys, int64_t* spare, size_t n, int 
 }
 
 // Radix sort of non-negative keys of `bits` bits. They are distributed by their highest bits, each thread its own part,
-// and the keys of each value of these are then sorted in the cache of one thread.
-void sort_keys(Array<int64_t> given, int bits, int threads) {
+// and the keys of each value of these are then sorted in the cache of one thread. `room`, for as many, gets anything.
+void sort_keys(Array<int64_t> given, Array<int64_t> room, int bits, int threads) {
     const size_t n = given.size();
-    int64_t* keys = given.data();
+    int64_t *keys = given.data(), *spare = room.data();
     require(bits >= 0 && bits <= 63, "keys have at most 63 bits");
+    require(room.size() == n, "room for as many keys");
     nb::gil_scoped_release release;
     if (std::is_sorted(keys, keys + n)) return;
-    const Pages<int64_t> memory(n);
-    int64_t* spare = memory.data();
     int top = 0;
     while (top < std::min(bits, kWidest) && (n >> top) > kInCache) ++top;
     const size_t values = size_t{1} << top, parts = std::max<size_t>(1, std::min<size_t>(std::max(threads, 1), n / kPart));

@@ -215,7 +215,7 @@ def keys_of(chunk: FileChunk, shared: tuple[Packing, bool, bool, bool]) -> Keys:
         if weighted:
             order = np.argsort(keys, kind="stable")
             return keys[order], parse_weights(frame["weight"])[order]
-        kernels.sort_keys(keys, int(keys.max(initial=0)).bit_length(), 1)
+        kernels.sort_keys(keys, np.empty(len(keys), dtype=np.int64), int(keys.max(initial=0)).bit_length(), 1)
         return keys, np.empty(0)
 
 

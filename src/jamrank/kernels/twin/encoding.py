@@ -160,8 +160,8 @@ def code_rows(text: NDArray[np.uint8], width: int, codes: Int32Array, first: Int
     return len(code_of)
 
 
-def sort_keys(keys: IntArray, bits: int, threads: int) -> None:
-    """Sort non-negative keys of ``bits`` bits."""
+def sort_keys(keys: IntArray, room: IntArray, bits: int, threads: int) -> None:
+    """Sort non-negative keys of ``bits`` bits; ``room``, for as many, gets anything."""
     keys.sort()
 
 
