@@ -424,7 +424,9 @@ def left(m: re.Match[str], c: Context) -> Found:
     n, won = v.vote_weight[decided].sum(), v.vote_weight[decided][first].sum()
     if abs(100 * won / n - float(m["share"])) > 0.06:
         return False
-    return True if c.drawn.sides else (1.0, 0.003)
+    # The sentence gives its own probability: at least that of independent votes, in percent.
+    least = 200 * float(ndtr(-2 * abs(won / n - 0.5) * np.sqrt(n)))
+    return bool(least < 0.1 if m["chance"].startswith("less") else float(m["chance"]) >= least - 0.06)
 
 
 def agreeing(m: re.Match[str], c: Context) -> Found:

@@ -268,3 +268,26 @@ def test_firsts_are_named_of_groups_with_votes_enough(pairs, expected):
     told = describe(Analysis(jr.BradleyTerry().fit(votes).result_, votes), "x", {}).summary["Ranking"]
     firsts = [sentence for sentence in told if sentence.startswith("First in")]
     assert not firsts if expected is None else firsts[0].startswith(expected)
+
+
+def told_of(left, right, who, won):
+    votes = jr.Comparisons.from_arrays(left, right, who, np.asarray(won, dtype=float))
+    return findings(Analysis(jr.CrowdBT().fit(votes).result_, votes)), jr.check(votes).sentences
+
+
+@pytest.mark.filterwarnings("ignore::jamrank.errors.JamrankWarning")
+def test_two_items_are_spoken_of_as_two():
+    told, checked = told_of(["a"] * 80, ["b"] * 80, ["u"] * 80, [k % 2 for k in range(80)])
+    assert "Both items share the first rank." in told
+    assert any("the order of the two items is right with a probability of about 50 %" in line for line in checked)
+    assert not any("all pairs of items" in line for line in checked)
+
+
+@pytest.mark.filterwarnings("ignore::jamrank.errors.JamrankWarning")
+def test_annotators_with_many_votes_whose_flips_stay_uncertain_cannot_be_assessed():
+    rng = np.random.default_rng(0)
+    left = rng.integers(8, size=400)
+    right = (left + rng.integers(1, 8, size=400)) % 8
+    told, _ = told_of(left, right, rng.integers(5, size=400), rng.integers(2, size=400))
+    (sentence,) = (line for line in told if "cannot be assessed" in line)
+    assert sentence.endswith("the votes tell too little of how often they err.")
