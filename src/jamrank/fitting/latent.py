@@ -426,9 +426,8 @@ class LatentFitter:
             score_information=None if marginal is None else marginal.score_information,
             extras=outcome.problem.noise.shared_traits(point.params),
         )
-        if not isinstance(self.votes, Comparisons):
-            found.flip  # noqa: B018 - counted while the votes on disk or on a cluster are there
-        return found
+        # Votes on disk or on a cluster are counted while they are there.
+        return found if isinstance(self.votes, Comparisons) else replace(found, estimated_flip=found.flip)
 
     def flips(self, noise: Noise, point: Point) -> FloatArray | None:
         """Return the flip of each annotator; None if the noise has none."""

@@ -26,7 +26,7 @@ class LatentFit:
     overall: With flips by cluster, the fit with one flip for each annotator.
     scores: One per item.
     estimated_flip: Of each annotator; by annotator and cluster where flips differ between clusters; None where they
-        are not estimated but counted.
+        are counted when they are asked for.
     traits: Other estimates for each annotator.
     features: How features are standardised.
     coef, feature_scores: Weights in the user's units, and the part of the scores that features explain.
