@@ -149,6 +149,23 @@ def test_one_inverted_annotator_of_three_is_a_note_and_no_problem():
     assert health.settled
 
 
+@pytest.mark.parametrize("n_votes", [300, 3000])
+def test_two_annotators_against_each_other_leave_the_sign_open_however_many_votes_they_cast(n_votes):
+    votes = jr.simulate(8, 2, n_votes, flips=[0.02, 0.98], truth="vote", random_state=2).votes
+    model = jr.CrowdBT().fit(votes)
+    assert model.result_.annotators.orientation.open
+    assert model.annotators_["verdict"].to_list() == ["opposed"] * 2
+    assert "one minus that" in model.annotators_["evidence"][0]
+    (found,) = about(check(votes, model=model), "sign")
+    assert found.level == "problem"
+    assert "with about equal weight, so the ranking may be upside down" in found.sentence
+    # What is known of a pair tells who is right.
+    best, worst = model.ranking_["item"][0], model.ranking_["item"][-1]
+    told = jr.CrowdBT().fit(votes, gold=[(best, worst)])
+    assert not told.result_.annotators.orientation.open
+    assert sorted(told.annotators_["verdict"]) == ["adversarial", "reliable"]
+
+
 @pytest.mark.parametrize("flips", [[0.5] * 4])
 def test_coin_tosses_leave_the_sign_open(flips):
     health = check(simulated(flips).votes)

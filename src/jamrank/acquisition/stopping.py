@@ -16,7 +16,7 @@ from jamrank.acquisition.groups import are_apart, compared_pairs, joinable_group
 from jamrank.acquisition.records import Status
 from jamrank.acquisition.scores import GaussianScores
 from jamrank.diagnostics.planning import some_pairs
-from jamrank.diagnostics.sign import orientation
+from jamrank.inference.orientation import orientation
 from jamrank.text import about, in_percent
 from jamrank.typing import BoolArray, FloatArray, IntArray
 

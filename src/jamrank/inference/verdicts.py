@@ -23,6 +23,7 @@ ACTIONS = {
     "tie-lazy": "keep, and ask for a decision where there is a difference",
     "too few votes": "collect more votes before judging",
     "alone": "have others vote on the same items",
+    "opposed": "add gold pairs: nothing tells which of the annotators who vote against each other are right",
     "unresolved": "keep; comparisons between other pairs of these items show how often votes are wrong",
 }
 VERDICTS = tuple(ACTIONS)
@@ -89,6 +90,17 @@ def name_copies(found: Verdicts, names: NDArray[Any], copy_of: IntArray) -> Verd
         evidence[k] = f"every vote is the same as that of {name}; independent annotators would differ"
         action[k] = f"leave out; the votes are counted once, as those of {name}"
     return Verdicts(verdict, evidence, action)
+
+
+def name_opposed(found: Verdicts) -> Verdicts:
+    """Return the verdicts where annotators balance each other: nobody is called reliable or adversarial."""
+    opposed = [one in ("reliable", "noisy", "adversarial") for one in found.verdict]
+    verdict = ["opposed" if own else one for own, one in zip(opposed, found.verdict, strict=True)]
+    evidence = [
+        f"{of_flip.partition(':')[0]}, or one minus that, if the others are right" if own else of_flip
+        for own, of_flip in zip(opposed, found.evidence, strict=True)
+    ]
+    return Verdicts(verdict, evidence, actions(verdict))
 
 
 def name_nobody(found: Verdicts) -> Verdicts:

@@ -10,9 +10,9 @@ from jamrank.fitting.fit_input import FitInput
 from jamrank.fitting.latent import LatentFitter
 from jamrank.fitting.latent_fit import LatentFit
 from jamrank.fitting.settings import FitSettings
-from jamrank.inference.annotators import LatentAnnotators
 from jamrank.inference.bootstrap import Refit
 from jamrank.inference.latent import LatentInference
+from jamrank.inference.latent_annotators import LatentAnnotators
 from jamrank.inference.prediction import LatentPredictor
 from jamrank.inference.result import Convergence, RankingResult
 from jamrank.inference.score_uncertainty import LatentUncertainty, ScoreUncertainty

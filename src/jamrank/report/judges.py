@@ -25,6 +25,7 @@ ADVICE = {
     "Too few votes to assess": ("too few votes",),
     "Not comparable with others": ("alone",),
     "Number of errors unknown": ("unresolved",),
+    "Add gold pairs": ("opposed",),
 }
 # Why, of one annotator and of several.
 REASONS = {
@@ -50,6 +51,7 @@ REASONS = {
     "too few votes": ("collect more votes first", "collect more votes first"),
     "alone": ("have others vote on the same items", "have others vote on the same items"),
     "unresolved": ("compare other pairs of these items too", "compare other pairs of these items too"),
+    "opposed": ("nothing tells who is right", "vote against each other, and nothing tells who is right"),
 }
 _MOST_TO_ACT_UPON, _MOST_NAMED = 30, 5
 # A difference between the flips on two types of pairs that gets a sentence.
@@ -127,6 +129,12 @@ def _advice(analysis: Analysis) -> list[str]:
         sentences.append(
             f"{many(len(few), 'annotator')} cannot be assessed ({listed(few, _MOST_NAMED)}): the votes tell too "
             "little of how often they err."
+        )
+    opposed = names["opposed"][::-1]
+    if opposed:
+        sentences.append(
+            f"{many(len(opposed), 'annotator')} vote against each other ({listed(opposed, _MOST_TO_ACT_UPON)}), and "
+            "nothing tells who is right: add gold pairs (--gold)."
         )
     unresolved = names["unresolved"][::-1]
     if unresolved:

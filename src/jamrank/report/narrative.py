@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from jamrank.data.ids import names_annotators
-from jamrank.diagnostics import SETTLED
+from jamrank.diagnostics import SETTLED, Finding
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.report.analysis import Analysis
 from jamrank.report.judges import are_correlated, judge_sentences, listed, same_votes, too_narrow
@@ -24,6 +24,7 @@ def story(analysis: Analysis) -> dict[str, list[str]]:
     return {
         "Ranking": [
             *warnings_first(analysis),
+            *_direction(analysis),
             *_first_place(analysis),
             *too_narrow(analysis),
             *same_votes(analysis),
@@ -40,6 +41,7 @@ def findings(analysis: Analysis) -> list[str]:
     """Return what to know beside the ranking, as sentences."""
     return [
         *warnings_first(analysis),
+        *_direction(analysis),
         *_first_place(analysis),
         *too_narrow(analysis),
         *same_votes(analysis),
@@ -83,18 +85,25 @@ def planning(analysis: Analysis, sentence: str) -> str:
 
 
 def _serious(analysis: Analysis) -> list[str]:
-    if analysis.health is None:
-        return []
-    serious = [finding for finding in analysis.health.findings if finding.level in ("problem", "warning")]
     # The verdicts tell more about sides, since they account for the items shown there.
-    return [finding.sentence for finding in serious if finding.about != "sides"]
+    return [finding.sentence for finding in _grave(analysis) if finding.about not in ("sides", "sign")]
+
+
+def _direction(analysis: Analysis) -> list[str]:
+    """Return why the whole ranking may be upside down, or no ranking at all."""
+    return [finding.sentence for finding in _grave(analysis) if finding.about == "sign"]
+
+
+def _grave(analysis: Analysis) -> list[Finding]:
+    found = [] if analysis.health is None else analysis.health.findings
+    return [finding for finding in found if finding.level in ("problem", "warning")]
 
 
 def _data(analysis: Analysis) -> list[str]:
     votes = analysis.votes
     size = size_of(votes)
     found = [*_serious(analysis), *_limitations(analysis)]
-    if found or not analysis.in_memory:
+    if found or _direction(analysis) or not analysis.in_memory:
         return [f"{size}.", *found]
     return [f"{size}; the data checks found no problems."]
 

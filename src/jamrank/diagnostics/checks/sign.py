@@ -34,7 +34,7 @@ def sign(examination: Examination) -> CheckResult:
             "assumed that more are right than wrong."
         )
         finding = Finding("note", sentence, "few votes")
-    elif not found.agreed and found.share - 0.5 > 2 * found.se:
+    elif not (found.agreed or found.open) and found.share - 0.5 > 2 * found.se:
         sentence = (
             f"Annotators vote against each other: {share} of the votes are right if the larger part of them is; add "
             "gold pairs (--gold) to confirm the direction of the ranking."
@@ -47,9 +47,12 @@ def sign(examination: Examination) -> CheckResult:
         )
         finding = Finding("problem", sentence, "sign")
     else:
+        why = f"as many votes may be wrong as right ({share} are right)"
+        if found.open:
+            why = "annotators vote against each other with about equal weight"
         sentence = (
-            f"Orientation open: as many votes may be wrong as right ({share} are right), so the ranking may be "
-            "upside down; add gold pairs (--gold)."
+            f"Orientation open: {why}, so the ranking may be upside down (probabilities and intervals assume that it "
+            "is not); add gold pairs (--gold)."
         )
         finding = Finding("problem", sentence, "sign")
     return CheckResult([finding], measures={"votes_with_the_scores": for_better})
