@@ -17,7 +17,7 @@ import numpy as np
 
 from jamrank.engines import Engine
 from jamrank.engines.base import ObservedExpectation
-from jamrank.fitting.em import Fit, Optimizer, Point, Problem, run
+from jamrank.fitting.em import Fit, Image, Optimizer, Point, Problem, run
 from jamrank.fitting.newton import LONGEST_STEP, gradient
 from jamrank.fitting.prior_variances import Variances, mackay
 from jamrank.linalg.marginals import is_dense
@@ -43,12 +43,12 @@ _FIRST, _MOST, _SETTLED = 3, 40, 1e-5
 class DenseProblem(Problem):
     """A problem whose steps use only the diagonal of the observed information on the scores."""
 
-    def evaluate(self, theta: FloatArray, params: FloatArray) -> Point:
+    def evaluate(self, theta: FloatArray, params: FloatArray, image: Image | None = None) -> Point:
         """Run the E-step at the given parameters."""
-        scores = self.scorer.scores(theta)
+        scores, rates = image or self.image(theta, params)
         at = self.engine.observed_expectation(scores, self.noise.log_emission(params))
         objective = at.value + self._log_prior(theta, params)
-        return Point(theta, params, scores, self.noise.rates(params), at, objective)
+        return Point(theta, params, scores, rates, at, objective)
 
     def step(self, point: Point) -> tuple[FloatArray, FloatArray]:
         """Return the parameters after one M-step."""

@@ -40,6 +40,9 @@ def typical(change: FloatArray) -> float:
     return float(np.sqrt((change**2).mean()))
 
 
+Image = tuple[FloatArray, FloatArray]
+
+
 @dataclass(frozen=True)
 class Problem:
     """What is fitted: a scorer and a noise over the rows of an engine, with a loss for the scores."""
@@ -51,13 +54,17 @@ class Problem:
     size: Callable[[FloatArray], float] = largest
     """The norm of a change of all scores, by which convergence is judged."""
 
-    def evaluate(self, theta: FloatArray, params: FloatArray) -> Point:
-        """Run the E-step at the given parameters."""
-        scores = self.scorer.scores(theta)
+    def evaluate(self, theta: FloatArray, params: FloatArray, image: Image | None = None) -> Point:
+        """Run the E-step at the given parameters; ``image``, if known, has their scores and rates."""
+        scores, rates = image or self.image(theta, params)
         finish = self.engine.start_expectation(scores, self.noise.log_emission(params))
-        log_prior, rates = self._log_prior(theta, params), self.noise.rates(params)
+        log_prior = self._log_prior(theta, params)
         at = finish()
         return Point(theta, params, scores, rates, at, at.value + log_prior)
+
+    def image(self, theta: FloatArray, params: FloatArray) -> Image:
+        """Return scores and rates, by which distances are measured."""
+        return self.scorer.scores(theta), self.noise.rates(params)
 
     def with_prior(self, point: Point) -> Point:
         """Return a point evaluated under another prior with its objective under this one."""
@@ -100,10 +107,10 @@ class Problem:
         )
         return np.concatenate([theta - point.theta, (params - point.params) / known])
 
-    def distance(self, a: Point, theta: FloatArray, params: FloatArray) -> float:
+    def distance(self, a: Point, image: Image) -> float:
         """Return the larger of the distances of scores and of rates from those of ``a``."""
-        scores = self.size(self.scorer.scores(theta) - a.scores)
-        return max(scores, largest(self.noise.rates(params) - a.rates))
+        scores, rates = image
+        return max(self.size(scores - a.scores), largest(rates - a.rates))
 
     def start(self) -> tuple[FloatArray, FloatArray]:
         """Return initial parameters from the vote shares, taken as the posterior."""
@@ -214,8 +221,7 @@ class Optimizer:
         self._plain = self.problem.step(self.point)
         if self.problem.loss == "hinge" or not len(self.point.params):
             # Without noise parameters the EM step is a Newton step.
-            self._aim, self.length = self._plain, self.problem.distance(self.point, *self._plain)
-            return self.length
+            return self._aim_at(*self._plain)
         slope, plain = self.problem.slope(self.point), self.problem.newton_scaled(self.point, *self._plain)
         if self._before is not None:
             older, its_slope, its_plain = self._before
@@ -224,9 +230,12 @@ class Optimizer:
             self.point = replace(self.point, secants=older.secants.with_step(step, fall, its_plain - plain))
         step = self.point.secants.lbfgs_direction(slope, plain)
         split = len(self.point.theta)
-        self._aim = self.point.theta + step[:split], self.point.params + step[split:]
         self._before = self.point, slope, plain
-        self.length = self.problem.distance(self.point, *self._aim)
+        return self._aim_at(self.point.theta + step[:split], self.point.params + step[split:])
+
+    def _aim_at(self, theta: FloatArray, params: FloatArray) -> float:
+        self._aim, self._image = (theta, params), self.problem.image(theta, params)
+        self.length = self.problem.distance(self.point, self._image)
         return self.length
 
     def forget(self) -> None:
@@ -253,12 +262,12 @@ class Optimizer:
     def _trial_step(self) -> Point | None:
         """Return the point after the step; None if it is too far away or lower."""
         theta, params = self._aim
-        if not largest(self.problem.scorer.forward(theta - self.point.theta)) <= _LONGEST_EXTRAPOLATION:
+        if not largest(self._image[0] - self.point.scores) <= _LONGEST_EXTRAPOLATION:
             return None
         # Where the objective here is not known, it does not tell a step that is too long.
         if not np.isfinite(self.point.objective) and largest(params - self.point.params) > _LONGEST_EXTRAPOLATION:
             return None
-        moved = self.problem.evaluate(theta, params)
+        moved = self.problem.evaluate(theta, params, self._image)
         return moved if self.below_resolution or moved.objective >= self.point.objective else None
 
 

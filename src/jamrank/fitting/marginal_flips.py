@@ -192,7 +192,7 @@ class _Rounds:
             began = optimizer.point
             point = _advance(optimizer, _STEPS)
             updated = self._update(state, point, rate)
-            moved = optimizer.problem.distance(began, point.theta, point.params)
+            moved = optimizer.problem.distance(began, (point.scores, point.rates))
             unsettled = max(rate.remaining, largest(updated.cavity - state.cavity), _prior_moved(state, updated))
             if moved <= self._loose * _SETTLED * np.sqrt(state.prior) and unsettled <= self._loose * _CLOSE:
                 break

@@ -63,7 +63,7 @@ def estimate_variances(
         point = optimizer.point
         updated = mackay(optimizer.problem, point, variances, free)
         largest = max(variance for variance, chosen in zip(variances, free, strict=True) if chosen and variance)
-        settled = optimizer.problem.distance(began, point.theta, point.params) <= _SETTLED * math.sqrt(largest)
+        settled = optimizer.problem.distance(began, (point.scores, point.rates)) <= _SETTLED * math.sqrt(largest)
         moving = [(old, new) for old, new in zip(variances, updated, strict=True) if old and new]
         close = all(abs(math.log(new / old)) < _CLOSE for old, new in moving)
         variances = updated
