@@ -89,9 +89,9 @@ class Belief:
 
     @property
     def _alone(self) -> bool:
-        """Whether votes are by one annotator, of whom nothing can be learned: the ranking is theirs."""
+        """Whether nothing can be learned of annotators: only one, or only two items."""
         of_annotators = self.model is None or self.model._spec.capabilities.annotators
-        return len(self.pool.annotators) == 1 and not of_annotators
+        return not of_annotators and (len(self.pool.annotators) == 1 or len(self.pool.items) == 2)
 
     def _start_scores(self) -> None:
         """Start with the prior given the features: similar items have similar scores."""

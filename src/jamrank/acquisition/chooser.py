@@ -128,7 +128,10 @@ class Chooser:
         described = None if features is None else ItemFeatures(features, self._pool.items.names)
         self._features = described
         self._belief = Belief(
-            self._pool, new_model or _usual_model(self._pool, described is not None), gold, described
+            self._pool,
+            new_model or _usual_model(self._pool, described is not None, gold is not None or goal == "verdicts"),
+            gold,
+            described,
         )
         self._belief.cost_of_annotators = lambda: self._desk.cost
         self._gold = gold is not None
@@ -432,14 +435,16 @@ def _opened(given: Any) -> tuple[Any, NewModel | None]:
     return votes, alike
 
 
-def _usual_model(pool: VotePool, with_features: bool) -> NewModel:
+def _usual_model(pool: VotePool, with_features: bool, judges: bool) -> NewModel:
+    """Return how to make the model: of annotators if several compare more than two items or are to be judged."""
     from jamrank.models import JAM, BradleyTerry, CrowdBT
 
     def model(ties: bool) -> Any:
         place = "davidson" if ties else "leave out"
         if with_features:
             return JAM(scorer="linear+objects", ties=place)
-        return CrowdBT(ties=place) if len(pool.annotators) > 1 else BradleyTerry(ties=place)
+        several = len(pool.annotators) > 1 and (judges or len(pool.items) > 2)
+        return CrowdBT(ties=place) if several else BradleyTerry(ties=place)
 
     return model
 
