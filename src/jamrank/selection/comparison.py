@@ -285,8 +285,10 @@ def _range(estimate: Estimate) -> str:
 def _on_the_best(by: str, held_out: HeldOut) -> list[str]:
     best = held_out.best()
     loss, accuracy = held_out.log_loss(best), held_out.accuracy(best)
+    below = [name for name in held_out.trials if held_out.log_loss(name).value < loss.value]
+    aside = " (annotators pooled aside)" if below else ""
     sentences = (
-        f"On {_HELD_OUT[by]}, {best} has the lowest loss: {_range(loss)}, {in_percent(accuracy.value)} correct"
+        f"On {_HELD_OUT[by]}, {best} has the lowest loss{aside}: {_range(loss)}, {in_percent(accuracy.value)} correct"
     )
     equals = [name for name in held_out.choices if name != best and held_out.difference(name, best).low <= 0]
     if equals:
