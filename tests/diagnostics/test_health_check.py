@@ -221,6 +221,12 @@ def test_two_groups_held_together_by_one_pair_are_a_warning():
     assert "Only the 3 votes between 0 and 10 connect 4 items to the rest" in sentences(health, "warning")
 
 
+def test_one_vote_connects():
+    left, right = ["a", "b", "c", "d", "e", "f", "a"], ["b", "c", "a", "e", "f", "d", "d"]
+    told = sentences(check(Comparisons.from_arrays(left, right, ["x", "y"] * 3 + ["x"], [1] * 7)), "warning")
+    assert "Only the 1 vote between a and d connects 3 items to the rest" in told
+
+
 def test_all_winners_on_the_left_say_nothing_of_sides():
     rng = np.random.default_rng(0)
     left, right = shown(rng, 60)
