@@ -263,6 +263,8 @@ def test_agreement_of_repeated_votes_needs_five_pairs(repeated):
 def test_of_soft_votes_on_the_same_pairs_no_agreement_is_told():
     left, right = [f"i{k}" for k in range(10)] * 2, [f"i{k + 1}" for k in range(10)] * 2
     health = check(Comparisons.from_arrays(left, right, ["x"] * 20, [0.75] * 10 + [0.25] * 10))
+    assert health.counts["repeated_pairs"] == 10
+    assert "contradicted_pairs" not in health.counts and health.measures["contradicted_share"] is None
     assert "of the cases" not in sentences(health, "note")
 
 
