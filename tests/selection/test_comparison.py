@@ -331,3 +331,17 @@ def test_a_lower_loss_of_the_pooled_baseline_is_set_aside_in_words():
     ]
     assert "pooled has the lowest loss: " in told[0]
     assert "plain has the lowest loss (annotators pooled aside): " in told[1]
+
+
+@pytest.mark.parametrize("n_votes", [40, 99, 100])
+def test_few_votes_choose_no_model(n_votes):
+    votes = jr.simulate(6, 2, n_votes, random_state=0).votes
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = compare(votes, splits=["pair"])
+    few = [line for line in found.sentences if line.endswith("differences may be chance. Take the simplest.")]
+    assert len(few) == (n_votes < 100)
+    if few:
+        assert few[0].startswith(f"{n_votes} decided votes are too few to choose a model by")
+        assert found.choice == jr.Auto().fit(votes).chosen_ == "BradleyTerry"
+        assert not [line for line in found.sentences if "recommended" in line]
