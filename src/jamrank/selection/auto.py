@@ -312,7 +312,8 @@ def _without_comparison(chosen: str, design: Design, only: bool) -> str:
     """Return why a model was chosen without a comparison."""
     if only and design.n_annotators == 1:
         whose = "all decided votes are by one annotator" if design.named else "the votes name no annotators"
-        return f"{chosen}: {whose}, so there are no reliabilities to compare."
+        side = "; models of a preference for a side do not take these votes" if design.sides else ""
+        return f"{chosen}: {whose}, so there are no reliabilities to compare{side}."
     if only:
         return f"{chosen}: no other model can be fitted to these votes."
     if design.n_decided >= FEWEST_TO_COMPARE:
