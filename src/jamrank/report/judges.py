@@ -222,7 +222,8 @@ def family_sentences(analysis: Analysis) -> list[str]:
         return []
     names, found = result.votes.annotators, result.extras
     families = [np.flatnonzero(found["family"] == g) for g in range(found["family"].max(initial=-1) + 1)]
-    likely = [found["same_taste"][np.ix_(own, own)][np.triu_indices(len(own), 1)].mean() for own in families]
+    # As the evidence of each annotator has it; that neither has a family is no taste that they share.
+    likely = [found["in_family"][own].mean() for own in families]
     sentences = [
         f"{listed(names[own].tolist(), _MOST_TO_ACT_UPON)} share a taste (probability {p:.2f}): keep them; intervals "
         "allow for it."
