@@ -235,3 +235,17 @@ class Belief:
         twin.__dict__.update(self.__dict__)
         twin.scores, twin.reliability, twin.tie = self.scores.copy(), self.reliability.copy(), self.tie.copy()
         return twin
+
+
+def usual_model(pool: VotePool, with_features: bool, judges: bool) -> NewModel:
+    """Return how to make the model: of annotators if several compare more than two items or are to be judged."""
+    from jamrank.models import JAM, BradleyTerry, CrowdBT
+
+    def model(ties: bool) -> Any:
+        place = "davidson" if ties else "leave out"
+        if with_features:
+            return JAM(scorer="linear+objects", ties=place)
+        several = len(pool.annotators) > 1 and (judges or len(pool.items) > 2)
+        return CrowdBT(ties=place) if several else BradleyTerry(ties=place)
+
+    return model
