@@ -466,6 +466,10 @@ def too_few_to_compare(m: re.Match[str], c: Context) -> Found:
     return _number(m["n"]) == c.n_decided < 100
 
 
+def one_pair(m: re.Match[str], c: Context) -> Found:
+    return bool(c.votes.n_pairs == 1)
+
+
 def planned(m: re.Match[str], c: Context) -> Found:
     """Judge the share in order by the truth, and the votes needed by true gaps and the oracle's standard errors."""
     claimed, n = float(m["share"]) / 100, len(c.items)

@@ -26,6 +26,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     ("no other model", _MODEL + r": no other model can be fitted to these votes\.", holds.never),
     ("too few to compare", _MODEL + r", the simplest model: (?P<n>[\d,]+) decided votes? (?:is|are) too few .*",
      holds.too_few_to_compare),
+    ("one pair, no comparison", _MODEL + r", the simplest model: all [\d,.]+ decided votes are on one pair; .*", holds.one_pair),
     ("chosen by held-out votes",
      _MODEL + r": (?P<loss>[\d.]+) nats per (?:held-out|later) vote(?: \([^)]*\))?, (?:the simplest of (?P<n>\d+) models that "
      r"is as good as the best \((?P<best>[^,]+), [\d.-]+ lower\)|the lowest of (?P<n2>\d+) models; next is .*?)"
@@ -91,11 +92,11 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     # the data
     ("size of the data",
      r"(?P<votes>[\d,.]+) votes?(?: in [\d,]+ rows)?(?: by (?P<judges>[\d,]+) annotators?)? on [\d,]+ pairs? of (?P<items>[\d,]+) items(?: in [\d,]+ questions?)?"
-     r"(?:; the data checks found no problems)?\.", holds.size),
+     r"(?:; the data checks found no problems(?:, but list [\d,]+ notes?)?)?\.", holds.size),
     ("unconnected", r"The items form (?P<n>[\d,]+) groups \(of .* items\) with no decided vote between them: .*", holds.n_groups),
     ("connected", r"Decided votes connect all items\.", holds.connected),
     ("bridge",
-     rf"Only the (?P<votes>[\d,.]+) votes? between (?P<a>{ID}) and (?P<b>{ID}) connect [\d,]+ items? to the rest.*",
+     rf"Only the (?P<votes>[\d,.]+) votes? between (?P<a>{ID}) and (?P<b>{ID}) connects? [\d,]+ items? to the rest.*",
      holds.bridge),
     ("one opponent", r"(?P<n>[\d,]+) items? (?:was|were) compared with only one other item\.", holds.one_opponent),
     ("won or lost every vote",

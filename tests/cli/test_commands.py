@@ -270,6 +270,15 @@ def test_compare_says_whether_annotators_matter_and_which_model_is_best(study, t
     assert set(pl.read_csv(tmp_path / "table.csv")["split"]) == {"vote", "pair"}
 
 
+@pytest.mark.parametrize(("width", "cut"), [(60, "accuracy, ties"), (200, "")])
+def test_compare_names_the_columns_that_do_not_fit(tmp_path, monkeypatch, width, cut):
+    monkeypatch.setenv("COLUMNS", str(width))
+    jr.simulate(6, 3, 200, tie_rate=0.2, random_state=0).votes.to_frame().write_csv(tmp_path / "votes.csv")
+    told = call("compare", tmp_path / "votes.csv", "--model", "bt", "--model", "CrowdBT", "--folds", 2).output
+    assert (f"too narrow for all columns ({cut}" in told) == bool(cut)
+    assert ("too narrow" in told) == bool(cut)
+
+
 def test_compare_as_json(study, tmp_path):
     arguments = "compare", study / "votes.csv", "--model", "bt", "--model", "CrowdBT", "--folds", 2
     told = json.loads(call(*arguments, "--json").stdout)

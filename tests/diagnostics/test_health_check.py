@@ -221,6 +221,12 @@ def test_two_groups_held_together_by_one_pair_are_a_warning():
     assert "Only the 3 votes between 0 and 10 connect 4 items to the rest" in sentences(health, "warning")
 
 
+def test_one_vote_connects():
+    left, right = ["a", "b", "c", "d", "e", "f", "a"], ["b", "c", "a", "e", "f", "d", "d"]
+    told = sentences(check(Comparisons.from_arrays(left, right, ["x", "y"] * 3 + ["x"], [1] * 7)), "warning")
+    assert "Only the 1 vote between a and d connects 3 items to the rest" in told
+
+
 def test_all_winners_on_the_left_say_nothing_of_sides():
     rng = np.random.default_rng(0)
     left, right = shown(rng, 60)
@@ -257,6 +263,8 @@ def test_agreement_of_repeated_votes_needs_five_pairs(repeated):
 def test_of_soft_votes_on_the_same_pairs_no_agreement_is_told():
     left, right = [f"i{k}" for k in range(10)] * 2, [f"i{k + 1}" for k in range(10)] * 2
     health = check(Comparisons.from_arrays(left, right, ["x"] * 20, [0.75] * 10 + [0.25] * 10))
+    assert health.counts["repeated_pairs"] == 10
+    assert "contradicted_pairs" not in health.counts and health.measures["contradicted_share"] is None
     assert "of the cases" not in sentences(health, "note")
 
 

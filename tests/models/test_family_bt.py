@@ -79,6 +79,10 @@ def test_nobody_is_warned_of_narrow_intervals_that_allow_for_families():
     assert model.effective_judges_ < 0.8 * 5
     assert too_narrow(analysis) == []
     assert "ann0, ann1, ann2 and ann3 share a taste" in family_sentences(analysis)[0]
+    # The sentence on all of them states the probability that the evidence of each states.
+    model.result_.extras["in_family"][:4] = 0.79
+    assert "(probability 0.79)" in family_sentences(analysis)[0]
+    assert model.annotators_["evidence"][0].startswith("shares a taste with them, probability 0.79")
     assert model.annotators_["verdict"][0] == "family of ann1, ann2, ann3"
 
 

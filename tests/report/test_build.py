@@ -1,5 +1,8 @@
 """Fitted models as reports, and the sentences that go with them."""
 
+import re
+import warnings
+
 import numpy as np
 import polars as pl
 import pytest
@@ -10,6 +13,7 @@ from jamrank.errors import JamrankWarning
 from jamrank.models import MODELS
 from jamrank.report import Analysis, describe, findings, render, warnings_first, write_report
 from jamrank.simulation import Effect, Tastes
+from jamrank.text import percent
 
 FLIPS = [0.05, 0.1, 0.1, 0.2, 0.5, 0.9]
 
@@ -53,6 +57,33 @@ def test_the_summary_says_who_is_first_whom_to_leave_out_and_what_to_ask(drawn, 
     assert told["Annotators"][2].startswith("Keep 4: ")
     assert told["Pairs"][0].startswith("Least certain pairs: ")
     assert any("3,000 votes by 6 annotators" in sentence for sentence in told["Data"])
+
+
+def test_the_least_certain_pairs_are_named_in_the_order_of_the_ranking():
+    seen = 0
+    for seed in range(8):
+        votes = jr.simulate(8, 3, 120, random_state=seed).votes
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", JamrankWarning)
+            analysis = Analysis(jr.BradleyTerry().fit(votes).result_, votes)
+        uncertain = analysis.uncertain
+        seen += int((uncertain.above[:3] < 0.5).sum())
+        rank = dict(zip(*(analysis.ranking[name].to_list() for name in ("item", "rank")), strict=True))
+        (told,) = (line for line in findings(analysis) if line.startswith("Least certain pairs: "))
+        named = re.findall(r"(\w+) over (\w+) \((\d+ %)\)", told)
+        assert all(rank[upper] <= rank[lower] for upper, lower, _ in named)
+        assert [p for *_, p in named] == [percent(p) for p in uncertain.above[:3]]
+    assert seen
+
+
+def test_notes_of_the_data_checks_are_counted_where_there_are_no_problems():
+    votes = jr.simulate(6, 3, 60, random_state=0).votes
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JamrankWarning)
+        analysis = Analysis(jr.BradleyTerry().fit(votes).result_, votes)
+    notes = [finding for finding in analysis.health.findings if finding.level == "note"]
+    (told,) = describe(analysis, "x", {}).summary["Data"]
+    assert notes and told.endswith(f"no problems, but list {len(notes)} note{'s' * (len(notes) > 1)}.")
 
 
 def test_who_else_could_be_first_is_named_with_the_chance(drawn):

@@ -15,6 +15,7 @@ def test_decimal(value, digits, expected):
 
 def test_count_keeps_the_fraction_of_weights():
     assert (markup.count(1200.0), markup.count(1.5), markup.count(None)) == ("1,200", "1.5", "–")
+    assert markup.count(sum([0.1] * 160)) == "16"
 
 
 @pytest.mark.parametrize(("span", "expected"), [(0, 3), (8, 2), (0.8, 3), (800, 0), (1e9, 0), (1e-30, 9)])

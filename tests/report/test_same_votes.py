@@ -7,6 +7,7 @@ import pytest
 from scipy.special import expit
 
 import jamrank as jr
+from jamrank.data.copies import log_chance_of_same_counts
 from jamrank.report import Analysis, findings
 
 
@@ -42,3 +43,20 @@ def test_nothing_is_said_where_annotators_hardly_err() -> None:
     assert not [
         line for line in findings(Analysis(jr.BradleyTerry().fit(others).result_, others)) if "the same" in line
     ]
+
+
+@pytest.mark.parametrize("n_votes", [60, 600])
+def test_equal_counts_of_many_votes_on_a_pair_are_an_accident(n_votes: int) -> None:
+    who = np.repeat(["a", "b", "c", "d"], n_votes)
+    won = np.tile(np.arange(n_votes) % 3 > 0, 4)
+    votes = jr.Comparisons.from_arrays(np.full(len(won), "x"), np.full(len(won), "y"), who, won.astype(float))
+    assert not [
+        line for line in findings(Analysis(jr.BradleyTerry().fit(votes).result_, votes)) if "the same" in line
+    ]
+
+
+def test_the_chance_of_same_counts_is_that_of_drawn_ones() -> None:
+    p, cast = np.array([0.7, 0.4]), np.array([1.0, 5.0])
+    drawn = np.random.default_rng(0).binomial(cast.astype(int), p, (200_000, 3, 2))
+    share = float((drawn == drawn[:, :1]).all(axis=(1, 2)).mean())
+    assert abs(np.exp(log_chance_of_same_counts(p, cast, 3)) - share) < 4 * np.sqrt(share / 200_000)

@@ -186,3 +186,18 @@ def test_judges_of_the_same_questions_of_few_candidates_share_a_truth(n_candidat
 def test_independent_votes_on_questions_keep_the_simplest_model():
     found = [jr.Auto().choose(star(3, [0.0, 0.0, 0.0], 60, "vote", seed))[1] for seed in range(20)]
     assert sum(choice.name != "BradleyTerry" for choice in found) <= 1
+
+
+@pytest.mark.parametrize("sides", [True, False])
+def test_of_graded_votes_without_annotators_it_is_said_why_sides_are_not_compared(sides):
+    rng = np.random.default_rng(0)
+    left = rng.integers(0, 5, 200)
+    right = (left + rng.integers(1, 5, 200)) % 5
+    if not sides:
+        left, right = np.minimum(left, right), np.maximum(left, right)
+    votes = jr.Comparisons.from_arrays(
+        left, right, ["one"] * 200, rng.integers(0, 2, 200).astype(float), grade=[1, 2] * 100
+    )
+    told = jr.Auto().fit(votes).reason_
+    assert told.startswith("BradleyTerry: all decided votes are by one annotator, so there are no reliabilities")
+    assert told.endswith("models of a preference for a side do not take these votes.") == sides

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 import jamrank as jr
 from jamrank.errors import FeatureError, InputError, ParameterError
 from jamrank.selection import compare
+from jamrank.selection.comparison import _on_the_best
 from jamrank.selection.cross_validation import Candidate, HeldOut, Trial, hold_out
 from jamrank.selection.folds import split
 
@@ -315,3 +317,31 @@ def test_soft_votes_of_one_annotator_have_one_table():
     assert set(compare(votes, models=["BradleyTerry", "Borda"]).table["split"]) == {"pair"}
     several = jr.simulate(8, 4, 300, truth="vote", random_state=0).votes
     assert set(compare(several, models=["BradleyTerry", "Borda"]).table["split"]) == {"vote", "pair"}
+
+
+def test_a_lower_loss_of_the_pooled_baseline_is_set_aside_in_words():
+    rng = np.random.default_rng(0)
+    votes = jr.simulate(10, 4, 400, random_state=0).votes
+    n = len(votes.vote_result)
+    found = held_out(votes, plain=rng.uniform(0.4, 0.6, n), pooled=(votes.vote_result == 1) * 0.4 + 0.3)
+    baseline = replace(found.trials["pooled"].candidate, pooled_baseline_of="plain")
+    told = [
+        _on_the_best("pair", HeldOut(votes, found.fold, {**found.trials, "pooled": trial}))[0]
+        for trial in (found.trials["pooled"], replace(found.trials["pooled"], candidate=baseline))
+    ]
+    assert "pooled has the lowest loss: " in told[0]
+    assert "plain has the lowest loss (annotators pooled aside): " in told[1]
+
+
+@pytest.mark.parametrize("n_votes", [40, 99, 100])
+def test_few_votes_choose_no_model(n_votes):
+    votes = jr.simulate(6, 2, n_votes, random_state=0).votes
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = compare(votes, splits=["pair"])
+    few = [line for line in found.sentences if line.endswith("differences may be chance. Take the simplest.")]
+    assert len(few) == (n_votes < 100)
+    if few:
+        assert few[0].startswith(f"{n_votes} decided votes are too few to choose a model by")
+        assert found.choice == jr.Auto().fit(votes).chosen_ == "BradleyTerry"
+        assert not [line for line in found.sentences if "recommended" in line]

@@ -89,9 +89,9 @@ class Belief:
 
     @property
     def _alone(self) -> bool:
-        """Whether votes are by one annotator, of whom nothing can be learned: the ranking is theirs."""
+        """Whether nothing can be learned of annotators: only one, or only two items."""
         of_annotators = self.model is None or self.model._spec.capabilities.annotators
-        return len(self.pool.annotators) == 1 and not of_annotators
+        return not of_annotators and (len(self.pool.annotators) == 1 or len(self.pool.items) == 2)
 
     def _start_scores(self) -> None:
         """Start with the prior given the features: similar items have similar scores."""
@@ -235,3 +235,17 @@ class Belief:
         twin.__dict__.update(self.__dict__)
         twin.scores, twin.reliability, twin.tie = self.scores.copy(), self.reliability.copy(), self.tie.copy()
         return twin
+
+
+def usual_model(pool: VotePool, with_features: bool, judges: bool) -> NewModel:
+    """Return how to make the model: of annotators if several compare more than two items or are to be judged."""
+    from jamrank.models import JAM, BradleyTerry, CrowdBT
+
+    def model(ties: bool) -> Any:
+        place = "davidson" if ties else "leave out"
+        if with_features:
+            return JAM(scorer="linear+objects", ties=place)
+        several = len(pool.annotators) > 1 and (judges or len(pool.items) > 2)
+        return CrowdBT(ties=place) if several else BradleyTerry(ties=place)
+
+    return model

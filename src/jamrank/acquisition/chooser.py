@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jamrank.acquisition.belief import Belief, NewModel
+from jamrank.acquisition.belief import Belief, NewModel, usual_model
 from jamrank.acquisition.desk import Desk
 from jamrank.acquisition.features import ItemFeatures
 from jamrank.acquisition.goals import GOALS, Goal
@@ -128,7 +128,10 @@ class Chooser:
         described = None if features is None else ItemFeatures(features, self._pool.items.names)
         self._features = described
         self._belief = Belief(
-            self._pool, new_model or _usual_model(self._pool, described is not None), gold, described
+            self._pool,
+            new_model or usual_model(self._pool, described is not None, gold is not None or goal == "verdicts"),
+            gold,
+            described,
         )
         self._belief.cost_of_annotators = lambda: self._desk.cost
         self._gold = gold is not None
@@ -430,18 +433,6 @@ def _opened(given: Any) -> tuple[Any, NewModel | None]:
         return type(given)(**given.get_params())
 
     return votes, alike
-
-
-def _usual_model(pool: VotePool, with_features: bool) -> NewModel:
-    from jamrank.models import JAM, BradleyTerry, CrowdBT
-
-    def model(ties: bool) -> Any:
-        place = "davidson" if ties else "leave out"
-        if with_features:
-            return JAM(scorer="linear+objects", ties=place)
-        return CrowdBT(ties=place) if len(pool.annotators) > 1 else BradleyTerry(ties=place)
-
-    return model
 
 
 def as_rows(assignments: Iterable[Assignment]) -> list[dict[str, Any]]:

@@ -70,15 +70,16 @@ def pick(
     by_lot = explore * _lots(view)[row[at]] / max(int(desk.free(view, everything, row[[at]]).sum()), 1)
     chance = (1 - easy_share) * ((1 - explore) / len(row) + float(by_lot))
     gain = float(value[row[at], column[at]] * view.cost[row[at]])
-    why = _reason(proposals, int(row[at]), int(column[at]), float(_sureness(view, np.array([pair]))[0]))
+    others = len(view.belief.pool.items) > 2
+    why = _reason(proposals, int(row[at]), int(column[at]), float(_sureness(view, np.array([pair]))[0]), others)
     if not view.belief.has_features and are_apart(desk.unconnected(), view.first[[pair]], view.second[[pair]])[0]:
         why = _JOINING
     return Picked(who, int(view.first[pair]), int(view.second[pair]), gain, chance, name, why)
 
 
-def _reason(proposals: Proposals, row: int, column: int, sure: float) -> str:
+def _reason(proposals: Proposals, row: int, column: int, sure: float, others: bool) -> str:
     why = proposals.why
-    if proposals.learning is not None and (proposals.learning[row, column] or sure >= _EASY):
+    if proposals.learning is not None and (proposals.learning[row, column] or (others and sure >= _EASY)):
         why = _LEARNING if proposals.learning[row, column] else _PLACING
     return why.replace("{sure}", percent(sure))
 

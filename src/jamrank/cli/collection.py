@@ -132,7 +132,7 @@ def _with_model(votes: Comparisons) -> Comparisons | JAM:
     from jamrank.selection.design import FEWEST_TO_COMPARE, examine_design
 
     design = examine_design(votes)
-    if design.n_annotators < 2 or not design.repeats or design.n_decided < FEWEST_TO_COMPARE:
+    if design.n_annotators < 2 or not design.repeats or design.one_pair or design.n_decided < FEWEST_TO_COMPARE:
         return votes
     if not agree_more(votes, "flip"):
         return votes

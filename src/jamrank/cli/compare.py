@@ -96,10 +96,15 @@ def _print(console: Console, found: Comparison, out: str | None) -> None:
         say(console, sentence)
     ties = "tie_loss" in found.table.columns
     columns = ["model", "loss", "difference", "± (95 %)", "accuracy", *(["ties"] if ties else []), "calibration"]
+    cut: set[str] = set()
     for split in found.held_out:
         rows = [_row(row) for row in found.table.iter_rows(named=True) if row["split"] == split]
         kept = columns_that_fit(console, columns, rows)
+        cut.update(name for k, name in enumerate(columns[kept:], kept) if any(row[k] for row in rows))
         print_table(console, _TITLES[split], columns[:kept], [row[:kept] for row in rows], ends=False)
+    if cut:
+        left_out = ", ".join(name for name in columns if name in cut)
+        say(console, f"too narrow for all columns ({left_out}): --out FILE writes them all")
     if any(_POOLED in name for name in found.table["model"]):
         say(console, "pooled: all annotators treated as equally reliable")
     for name, reason in found.left_out.items():

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, ndtr
+from scipy.special import gammaln, logsumexp, ndtr
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST, TIE, DenseVotes
@@ -29,6 +29,8 @@ _FIRST_PAIRS = 4096
 _MOST_CYCLED = 20_000
 # True values that are tried between an estimate and the value with which equal votes are likeliest.
 _TRUE_VALUES = 200
+# Votes on a pair beyond which equal numbers are taken to be as likely as of so many; the least probability.
+_MOST_CAST, _TINY = 10_000, 1e-300
 # Standard errors by which others must agree among themselves.
 _SURE = 1.0
 
@@ -92,6 +94,25 @@ def identical(votes: Comparisons) -> list[IntArray]:
     if not ((count[at] > 1) & (weight >= _LEAST_PAIRS)).any():
         return []
     return _alike(weight, _marks(votes, _FIRST_PAIRS)) and _alike(weight, _marks(votes, votes.n_pairs))
+
+
+def log_chance_of_same_counts(p: FloatArray, cast: FloatArray, annotators: int) -> float:
+    """Return the log-probability that independent annotators cast equal numbers of votes for the items of all pairs.
+
+    Of several votes on a pair, equal numbers do not mean that each vote is the same.
+
+    p: Probability of a vote for the first item, of each pair.
+    cast: Votes that each of the annotators cast on the pair.
+    """
+    number = np.clip(np.round(cast), 1, _MOST_CAST).astype(np.int64)
+    log_p, log_q = np.log(np.clip(p, _TINY, 1)), np.log(np.clip(1 - p, _TINY, 1))
+    total = 0.0
+    for n in np.unique(number):
+        own, k = number == n, np.arange(n + 1)
+        ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+        log_count = ways + log_p[own, None] * k + log_q[own, None] * (n - k)
+        total += float(logsumexp(annotators * log_count, axis=1).sum())
+    return total
 
 
 def _alike(weight: FloatArray, marks: NDArray[np.uint64]) -> list[IntArray]:

@@ -23,6 +23,7 @@ class SelfConsistency:
 
     repeated: Pairs, within a question, on which the annotator cast more than one decided vote.
     contradicted: Those of them on which the annotator voted both ways.
+    soft: Those of them with soft votes: added up, these do not tell whether they contradict each other.
     cancelled: Votes, by weight, that are cancelled by the same annotator's votes for the other item.
     agreeing, twice: Of the annotator's votes, two at a time on one pair: those that agree, and all.
     moments: Sums over the pairs of the squares of those that agree, of their product with all, and of the squares of
@@ -35,6 +36,7 @@ class SelfConsistency:
 
     repeated: FloatArray
     contradicted: FloatArray
+    soft: FloatArray
     cancelled: FloatArray
     agreeing: FloatArray
     twice: FloatArray
@@ -48,45 +50,50 @@ class SelfConsistency:
 def self_consistency(votes: Comparisons) -> SelfConsistency:
     """Compare the votes of each annotator with each other."""
     n = votes.n_annotators
-    pair, who, wins, losses, times, soft = _cells(votes)
+    pair, who, wins, losses, times, lean, of_soft = _cells(votes)
     both = (wins > 0) & (losses > 0)
     agree, twice = (np.maximum(one, 0.0) for one in (wins * (wins - 1) + losses * (losses - 1), times * (times - 1)))
     plain = np.abs(wins + losses - times) < _ROUNDING  # neither soft votes nor parts of votes
-    agree, twice, net = agree * plain / 2, twice * plain / 2, wins - losses + soft
-    values = times > 1 + _ROUNDING, both, 2 * np.minimum(wins, losses), agree, twice
+    agree, twice, net = agree * plain / 2, twice * plain / 2, wins - losses + lean
+    repeats = times > 1 + _ROUNDING
+    values = repeats, both, repeats & (of_soft > 0) & ~both, 2 * np.minimum(wins, losses), agree, twice
     squares = agree**2, agree * twice, twice**2
     sums = [np.bincount(who, value, n).astype(np.float64) for value in (*values, *squares, net != 0)]
-    repeated, contradicted, cancelled, agreeing, pairs, *moments, ordering = sums
+    repeated, contradicted, unknown, cancelled, agreeing, pairs, *moments, ordering = sums
     circular, ordered, exact = _triads(votes, pair, who, net)
-    told = repeated, contradicted, cancelled, agreeing, pairs, np.array(moments), ordering
+    told = repeated, contradicted, unknown, cancelled, agreeing, pairs, np.array(moments), ordering
     return SelfConsistency(*told, circular, ordered, exact)
 
 
-def _cells(votes: Comparisons) -> tuple[IntArray, Int32Array, FloatArray, FloatArray, FloatArray, FloatArray]:
+def _cells(
+    votes: Comparisons,
+) -> tuple[IntArray, Int32Array, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return pair, annotator, votes for the first and for the second item and their number, for decided votes.
 
-    Soft votes are neither for the one nor for the other: which way they lean comes last.
+    Soft votes are neither for the one nor for the other: which way they lean, and their weight, come last.
     """
     if isinstance(votes.storage, DenseVotes):
         # One vote a cell: there are no repeated votes, only triads to count.
         few = _MOST_VOTES // votes.n_pairs
         pair, who = (np.asarray(at) for at in np.nonzero(votes.storage.results[:, :few] < TIE))
         first_won = (votes.storage.results[pair, who] == FIRST).astype(np.float64)
-        return pair, who.astype(np.int32), first_won, 1.0 - first_won, np.ones(len(pair)), np.zeros(len(pair))
+        none = np.zeros(len(pair))
+        return pair, who.astype(np.int32), first_won, 1.0 - first_won, np.ones(len(pair)), none, none
     decided = (votes.vote_result != TIE) & (votes.vote_weight > 0)
     pair, who = votes.vote_pair[decided], votes.vote_annotator[decided]
     weight, first_won = votes.vote_weight[decided], votes.vote_result[decided] == FIRST
     new = (np.diff(pair, prepend=-1) != 0) | (np.diff(who, prepend=-1) != 0)
     if new.all() and (weight <= 1).all():
-        return pair, who, weight * first_won, weight * ~first_won, np.ones(len(pair)), np.zeros(len(pair))
+        none = np.zeros(len(pair))
+        return pair, who, weight * first_won, weight * ~first_won, np.ones(len(pair)), none, none
     cell, begin = np.cumsum(new) - 1, np.flatnonzero(new)
     # An integer weight above 1 stands for as many identical votes.
     soft = votes.vote_soft[decided]
     times = np.where(soft, weight, np.maximum(np.where(weight == np.floor(weight), weight, 1.0), 1.0))
     lean, plain = np.where(soft, weight * np.where(first_won, 1, -1), 0.0), np.where(soft, 0.0, weight)
-    values = (plain * first_won, plain * ~first_won, times, lean)
-    wins, losses, count, leans = (np.bincount(cell, one, len(begin)).astype(np.float64) for one in values)
-    return pair[begin], who[begin], wins, losses, count, leans
+    values = (plain * first_won, plain * ~first_won, times, lean, weight * soft)
+    wins, losses, count, leans, of_soft = (np.bincount(cell, one, len(begin)).astype(np.float64) for one in values)
+    return pair[begin], who[begin], wins, losses, count, leans, of_soft
 
 
 def _triads(

@@ -107,8 +107,11 @@ class Examination:
             return _quick_fit(BradleyTerry(), self.votes)
         by_vote = _quick_fit(CrowdBT(), self.votes)
         # One truth per pair only where that makes repeated votes more probable than one per vote.
-        repeated = bool((self.votes.pair_weight > 1).any())
-        return self._by_pair if repeated and _likelihood(self._by_pair) > _likelihood(by_vote) else by_vote
+        repeated = self.votes.n_pairs > 1 and bool((self.votes.pair_weight > 1).any())
+        if repeated and _likelihood(self._by_pair) > _likelihood(by_vote):
+            return self._by_pair
+        # Errors look like close items where there are only two.
+        return by_vote if self.votes.n_items > 2 else _quick_fit(BradleyTerry(), self.votes)
 
     @cached_property
     def _by_pair(self) -> RankingResult | None:

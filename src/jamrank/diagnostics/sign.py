@@ -15,8 +15,9 @@ from jamrank.rows import PairCounts
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
 
-# Scores fit votes better than random ones if these fit as well with a smaller probability.
-_SIGNIFICANT = 1e-3
+# Scores fit votes better than random ones if these fit as well with a smaller probability; the second one is for two
+# items, whose order is then certain at 95 %.
+_SIGNIFICANT, _SIGNIFICANT_ORDER = 1e-3, 0.05
 # Annotators whose votes are compared with random ones: those with the most.
 _MOST_ANNOTATORS = 50
 
@@ -39,7 +40,7 @@ def differ_from_random(*counts: PairCounts) -> bool:
         explained += float((one.votes * flow * (scores[one.first] - scores[one.second])).sum())
         voted = one.opponents > 0
         free += int(np.count_nonzero(voted)) - len(np.unique(one.component[voted]))
-    return bool(chdtrc(free, explained) < _SIGNIFICANT)
+    return bool(chdtrc(free, explained) < (_SIGNIFICANT_ORDER if free == 1 else _SIGNIFICANT))
 
 
 def annotators_differ_from_random(votes: Comparisons) -> bool:

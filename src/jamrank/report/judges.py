@@ -9,7 +9,7 @@ import polars as pl
 from scipy.special import expit
 
 from jamrank.data.comparisons import Comparisons
-from jamrank.data.copies import ACCIDENT, identical
+from jamrank.data.copies import ACCIDENT, identical, log_chance_of_same_counts
 from jamrank.data.storage import TIE
 from jamrank.diagnostics.checks.annotators import alone_sentence
 from jamrank.inference.covariates import confounded
@@ -194,16 +194,18 @@ def same_votes(analysis: Analysis) -> list[str]:
             continue
         own = (votes.vote_annotator == group[0]) & (votes.vote_result != TIE)
         pair, weight = votes.vote_pair[own], votes.vote_weight[own]
+        pairs, at = np.unique(pair, return_inverse=True)
+        cast = np.bincount(at, weight).astype(np.float64)
         score = result.scores.scores
-        p = expit(score[votes.pair_first[pair]] - score[votes.pair_second[pair]])
-        if float(weight @ np.log(p ** len(group) + (1 - p) ** len(group))) > np.log(ACCIDENT):
+        p = expit(score[votes.pair_first[pairs]] - score[votes.pair_second[pairs]])
+        if log_chance_of_same_counts(p, cast, len(group)) > np.log(ACCIDENT):
             continue
         names = listed(votes.annotators[group].tolist(), _MOST_TO_ACT_UPON)
         rest = ",".join(map(str, votes.annotators[group[1:]].tolist()))
         sentences.append(
             f"{names} cast the same {number(float(weight.sum()))} votes, which {result.model} cannot explain: they "
-            "are copies, or hardly ever err. If they are copies, all intervals are too narrow; leave out all but one "
-            f"(--without {safe_text(rest)})."
+            "are copies, or judged the same cases alike. If they are copies, all intervals are too narrow; leave out "
+            f"all but one (--without {safe_text(rest)})."
         )
     return sentences
 
@@ -220,7 +222,8 @@ def family_sentences(analysis: Analysis) -> list[str]:
         return []
     names, found = result.votes.annotators, result.extras
     families = [np.flatnonzero(found["family"] == g) for g in range(found["family"].max(initial=-1) + 1)]
-    likely = [found["same_taste"][np.ix_(own, own)][np.triu_indices(len(own), 1)].mean() for own in families]
+    # As the evidence of each annotator has it; that neither has a family is no taste that they share.
+    likely = [found["in_family"][own].mean() for own in families]
     sentences = [
         f"{listed(names[own].tolist(), _MOST_TO_ACT_UPON)} share a taste (probability {p:.2f}): keep them; intervals "
         "allow for it."

@@ -57,8 +57,8 @@ def decimal(value: float | None, digits: int) -> str:
 
 
 def count(value: float | None) -> str:
-    """Return a count as text; weights may make it fractional."""
-    return decimal(value, 0 if value is None or float(value).is_integer() else 1)
+    """Return a count as text; weights may make it fractional, by more than rounding."""
+    return decimal(value, 0 if value is None or round(float(value), 9).is_integer() else 1)
 
 
 def digits_for(span: float) -> int:

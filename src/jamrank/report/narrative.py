@@ -105,7 +105,9 @@ def _data(analysis: Analysis) -> list[str]:
     found = [*_serious(analysis), *_limitations(analysis)]
     if found or _direction(analysis) or not analysis.in_memory:
         return [f"{size}.", *found]
-    return [f"{size}; the data checks found no problems."]
+    notes = 0 if analysis.health is None else sum(finding.level == "note" for finding in analysis.health.findings)
+    noted = f", but list {many(notes, 'note')}" if notes else ""
+    return [f"{size}; the data checks found no problems{noted}."]
 
 
 def _limitations(analysis: Analysis) -> list[str]:
@@ -253,11 +255,7 @@ def _pairs(analysis: Analysis) -> list[str]:
         return [f"The order of the two items is {how}."]
     if not found.n_open:
         return [f"The order of all {which} is certain (probability of at least 97.5 %)."]
-    # Of equal scores, the draws decide which is named first.
-    closest = (
-        (b, a, 1 - p) if p < 0.5 else (a, b, p)
-        for a, b, p in zip(found.upper[:3], found.lower[:3], found.above[:3].tolist(), strict=True)
-    )
+    closest = zip(found.upper[:3], found.lower[:3], found.above[:3].tolist(), strict=True)
     named = ", ".join(
         f"{safe_text(items[a])} over {safe_text(items[b])}" + (f" ({percent(p)})" if np.isfinite(p) else "")
         for a, b, p in closest

@@ -101,7 +101,7 @@ class Auto(RankingModel):
         Whether it was fitted with the features.
     comparison_ : data frame or None
         Models, losses and intervals, as in :func:`jamrank.selection.compare`; None where votes were too few to
-        compare (fewer than 100 that are decided); the simplest model was taken.
+        compare (fewer than 100 that are decided, or all on one pair); the simplest model was taken.
 
     Examples
     --------
@@ -187,7 +187,7 @@ class Auto(RankingModel):
             design = replace(design, repeats=agree, lists=agree and design.lists)
         candidates = usual_candidates(features is not None, changes, design, from_disk, gold, ties, half)
         comparison = None
-        if len(candidates) == 1 or design.n_decided < FEWEST_TO_COMPARE:
+        if len(candidates) == 1 or design.n_decided < FEWEST_TO_COMPARE or design.one_pair:
             name = candidates[0].name
             reason = _without_comparison(name, design, len(candidates) == 1)
         else:
@@ -312,9 +312,15 @@ def _without_comparison(chosen: str, design: Design, only: bool) -> str:
     """Return why a model was chosen without a comparison."""
     if only and design.n_annotators == 1:
         whose = "all decided votes are by one annotator" if design.named else "the votes name no annotators"
-        return f"{chosen}: {whose}, so there are no reliabilities to compare."
+        side = "; models of a preference for a side do not take these votes" if design.sides else ""
+        return f"{chosen}: {whose}, so there are no reliabilities to compare{side}."
     if only:
         return f"{chosen}: no other model can be fitted to these votes."
+    if design.n_decided >= FEWEST_TO_COMPARE:
+        return (
+            f"{chosen}, the simplest model: all {many(design.n_decided, 'decided vote')} are on one pair; a "
+            "comparison needs votes on several pairs."
+        )
     return f"{chosen}, the simplest model: {many(design.n_decided, 'decided vote')} are too few to compare models."
 
 

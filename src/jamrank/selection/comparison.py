@@ -18,7 +18,7 @@ from jamrank.rows import by_one
 from jamrank.scorers import align_features
 from jamrank.selection.adaptive import CAUTION, FORWARD, looks_adaptive
 from jamrank.selection.cross_validation import Estimate, HeldOut, frames, hold_out
-from jamrank.selection.design import examine_design
+from jamrank.selection.design import FEWEST_TO_COMPARE, examine_design
 from jamrank.selection.differing import THEY_DIFFER
 from jamrank.selection.families import NOT_INDEPENDENT, differ_in_taste, try_families
 from jamrank.selection.folds import SPLITS, assign_folds, assign_periods
@@ -44,7 +44,8 @@ class Comparison:
         The recommended model, by single held-out votes: the simplest that the one with the lowest loss does
         not beat by two standard errors of the difference, clustered by pair within a question; where annotators
         differ too much to count their votes alike, the simplest of the models of annotators with a lower loss. Unless
-        models are named, those among which ``Auto`` chooses go before all others.
+        models are named, those among which ``Auto`` chooses go before all others, and of fewer than 100 decided votes
+        it is the simplest of all, as ``Auto`` takes.
     sentences : list of str
         The findings, in words.
     table : data frame
@@ -138,7 +139,8 @@ def compare(
     _refuse_too_few(used)
     if features is not None:
         align_features(features, votes.items)
-    candidates, left_out = as_candidates(models, features is not None, examine_design(used))
+    design = examine_design(used)
+    candidates, left_out = as_candidates(models, features is not None, design)
     if not candidates:
         raise ParameterError("no model to compare; those named need features")
     tastes = models is None and features is None and not used.n_ties and differ_in_taste(used)
@@ -168,9 +170,10 @@ def compare(
         found = {by: try_tastes(held_out, by == "time") for by, held_out in found.items()}
     table, reliability = frames(found, votes.frame)
     leading = next(iter(found.values()))
+    few = design.n_decided < FEWEST_TO_COMPARE
     return Comparison(
-        leading.choice(),
-        _sentences(found, votes, used),
+        leading.choices[0] if few and models is None else leading.choice(),
+        _sentences(found, votes, used, few),
         table,
         reliability,
         left_out | {name: why for one in found.values() for name, why in one.left_out.items()},
@@ -232,14 +235,17 @@ def _with_pooled_baseline(held_out: HeldOut, features: Any) -> HeldOut:
 # -- in words ---------------------------------------------------------------------------------------------------
 
 
-def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons) -> list[str]:
+def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons, few: bool) -> list[str]:
     sentences = [FORWARD] if "time" in found else [CAUTION] if looks_adaptive(used) else []
     sentences += [sentence for by, held_out in found.items() for sentence in _on_annotators(by, held_out)]
     for by, held_out in found.items():
         sentences += _on_the_best(by, held_out)
     leading = next(iter(found.values()))
     choice = leading.choice()
-    if leading.by_tastes:
+    if few:
+        cast = many(float(used.annotator_decided.sum()), "decided vote")
+        sentences.append(f"{cast} are too few to choose a model by: differences may be chance. Take the simplest.")
+    elif leading.by_tastes:
         sentences.append(f"{choice} is recommended: {NOT_INDEPENDENT}.")
     elif leading.by_differences:
         sentences.append(f"{choice} is recommended: {THEY_DIFFER}.")
@@ -285,8 +291,10 @@ def _range(estimate: Estimate) -> str:
 def _on_the_best(by: str, held_out: HeldOut) -> list[str]:
     best = held_out.best()
     loss, accuracy = held_out.log_loss(best), held_out.accuracy(best)
+    below = [name for name in held_out.trials if held_out.log_loss(name).value < loss.value]
+    aside = " (annotators pooled aside)" if below else ""
     sentences = (
-        f"On {_HELD_OUT[by]}, {best} has the lowest loss: {_range(loss)}, {in_percent(accuracy.value)} correct"
+        f"On {_HELD_OUT[by]}, {best} has the lowest loss{aside}: {_range(loss)}, {in_percent(accuracy.value)} correct"
     )
     equals = [name for name in held_out.choices if name != best and held_out.difference(name, best).low <= 0]
     if equals:

@@ -54,12 +54,13 @@ def bridges(examination: Examination) -> CheckResult:
     findings = []
     large = int((found.cut_off > 1).sum())
     if large:
+        verb = "connects" if n_votes[0] == 1 else "connect"
         more = f" ({many(large - 1, 'more case')})" if large > 1 else ""
         findings.append(
             Finding(
                 "warning",
                 f"Only the {many(n_votes[0], 'vote')} between {safe_text(left[0])} and {safe_text(right[0])} "
-                f"connect {many(int(found.cut_off[0]), 'item')} to the rest{more}: the scores of these items "
+                f"{verb} {many(int(found.cut_off[0]), 'item')} to the rest{more}: the scores of these items "
                 "depend on those votes. Collect votes on other pairs across the two groups.",
                 "bridges",
             )

@@ -36,6 +36,7 @@ def contradictions(examination: Examination) -> CheckResult:
         return CheckResult()
     votes, found = examination.votes, examination.consistency
     names, repeated, both = votes.annotators, float(found.repeated.sum()), float(found.contradicted.sum())
+    known = repeated - float(found.soft.sum())
     findings, twice = [], float(found.twice.sum())
     if twice and repeated >= _FEWEST_REPEATS:
         agree = float(found.agreeing.sum()) / twice
@@ -56,8 +57,8 @@ def contradictions(examination: Examination) -> CheckResult:
         findings.append(Finding("warning", sentence, "contradictions"))
     return CheckResult(
         findings,
-        {"repeated_pairs": int(repeated), "contradicted_pairs": int(both)},
-        {"contradicted_share": both / repeated if repeated >= _FEWEST_REPEATS else None},
+        {"repeated_pairs": int(repeated), **({"contradicted_pairs": int(both)} if known == repeated else {})},
+        {"contradicted_share": both / known if known >= _FEWEST_REPEATS else None},
         {"contradict_themselves": json_ids(names[worst])},
     )
 

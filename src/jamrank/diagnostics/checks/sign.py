@@ -45,7 +45,8 @@ def sign(examination: Examination) -> CheckResult:
             f"The {many(examination.n_decided, 'decided vote')} cannot be distinguished from random ones: items may "
             "be nearly equal, or annotators may guess."
         )
-        finding = Finding("problem", sentence, "sign")
+        # Two nearly equal items are an answer; an order of many that is random is none.
+        finding = Finding("note" if examination.votes.n_items == 2 else "problem", sentence, "sign")
     else:
         why = f"as many votes may be wrong as right ({share} are right)"
         if found.open:
