@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.data.comparisons import Comparisons
+from jamrank.data.duplicates import independent
 from jamrank.data.frames import make_frame
 from jamrank.errors import FormatError, NotFittedError, ParameterError
 from jamrank.fitting.fit_warnings import has_grades
@@ -64,7 +65,8 @@ class Auto(RankingModel):
     its result is the result of ``Auto``. Where annotators differ too much in how often they err to count their votes
     alike, it is a model of annotators, if one has a lower loss. Where the chosen model does not estimate flips
     (BradleyTerry, AmElo), the flips and verdicts of ``annotators_`` come from a CrowdBT fitted to the same votes;
-    ``result_.judged_by`` says so.
+    ``result_.judged_by`` says so. Where every vote occurs an even number of times, as if a file was included
+    twice, the choice counts it once; the fit counts all.
 
     Where a test finds that annotators do not err independently, FamilyBT is tried, too, and chosen if it finds that
     tastes differ and its loss is not significantly higher. It uses no features, gold pairs and ties. If the product
@@ -176,7 +178,8 @@ class Auto(RankingModel):
         handed_on = ("ties", "max_iter", "tol", "n_jobs", "verbose")
         changes = {name: getattr(self, name) for name in handed_on if getattr(self, name) is not None}
         wanted = max(self.max_votes, _VOTES_EACH * (votes.n_items + votes.n_annotators))
-        sample = sample_pairs(votes, wanted) if isinstance(votes, Comparisons) else sample_parts(votes, wanted)
+        drawn = sample_pairs(votes, wanted) if isinstance(votes, Comparisons) else sample_parts(votes, wanted)
+        sample = independent(drawn)
         design = examine_design(sample)
         graded = has_grades(votes)
         ties = (self.ties != "leave out" and bool(votes.n_ties)) or graded
@@ -200,8 +203,8 @@ class Auto(RankingModel):
                 found = try_tastes(found, forward, changes)
             candidates += [found.trials[name].candidate for name in ("FamilyBT", "TasteBT") if name in found.trials]
             name = found.choice()
-            drawn = sample is not votes and sample.n_folded < votes.n_votes
-            reason = _reason(found, self.folds, votes.n_votes if drawn else None, forward)
+            fewer = drawn is not votes and drawn.n_folded < votes.n_votes
+            reason = _reason(found, self.folds, votes.n_votes if fewer else None, forward)
             comparison, _ = frames(
                 {"time" if forward else "vote": found}, votes.frame if isinstance(votes, Comparisons) else _polars
             )

@@ -11,6 +11,7 @@ import numpy as np
 
 from jamrank.data.color_refinement import decided
 from jamrank.data.comparisons import Comparisons
+from jamrank.data.duplicates import as_if_included, common_factor, divided
 from jamrank.data.storage import DenseVotes
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.out_of_core.sampling import sample_pairs
@@ -107,6 +108,7 @@ def compare(
 
     Votes are split into folds. Each model is fitted to all folds but one and predicts every decided vote of that one,
     for all folds in turn. The loss of a vote is minus the logarithm of its probability.
+    Where every vote occurs an even number of times, as if a file was included twice, it counts once.
 
     Parameters
     ----------
@@ -134,7 +136,9 @@ def compare(
     from jamrank.selection.candidates import as_candidates
 
     _validate(votes, folds, splits)
-    used = votes if max_votes is None else sample_pairs(votes, max_votes)
+    drawn = votes if max_votes is None else sample_pairs(votes, max_votes)
+    times = common_factor(drawn)
+    used = divided(drawn, times)
     _refuse_too_few(used)
     if features is not None:
         align_features(features, votes.items)
@@ -170,7 +174,7 @@ def compare(
     leading = next(iter(found.values()))
     return Comparison(
         leading.choice(),
-        _sentences(found, votes, used),
+        _sentences(found, votes, used, times),
         table,
         reliability,
         left_out | {name: why for one in found.values() for name, why in one.left_out.items()},
@@ -232,8 +236,9 @@ def _with_pooled_baseline(held_out: HeldOut, features: Any) -> HeldOut:
 # -- in words ---------------------------------------------------------------------------------------------------
 
 
-def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons) -> list[str]:
-    sentences = [FORWARD] if "time" in found else [CAUTION] if looks_adaptive(used) else []
+def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons, times: int) -> list[str]:
+    sentences = [] if times == 1 else [f"{as_if_included(times)}: models are compared as if it was included once."]
+    sentences += [FORWARD] if "time" in found else [CAUTION] if looks_adaptive(used) else []
     sentences += [sentence for by, held_out in found.items() for sentence in _on_annotators(by, held_out)]
     for by, held_out in found.items():
         sentences += _on_the_best(by, held_out)
@@ -245,7 +250,7 @@ def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons)
         sentences.append(f"{choice} is recommended: {THEY_DIFFER}.")
     elif choice != leading.best():
         sentences.append(f"{choice} is recommended: {leading.best()} is not significantly better.")
-    if used is not votes:
+    if used.n_folded < votes.n_folded:
         sentences.append(
             f"Compared on {used.n_folded:,} of {votes.n_folded:,} votes, those on pairs drawn at random."
         )
