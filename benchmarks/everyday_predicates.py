@@ -530,6 +530,14 @@ def chosen_by_differences(m: re.Match[str], c: Context) -> Found:
     return float((weight @ skill) ** 2 > 0.95 * weight.sum() * (weight @ skill**2)), 0.001
 
 
+def chosen_by_sides(m: re.Match[str], c: Context) -> Found:
+    """Check a choice against the table, and that somebody prefers a side; p < 0.001 without."""
+    loss = dict(zip(c.model.comparison_["model"], c.model.comparison_["log_loss"], strict=True))
+    if not (m["model"] == c.model.chosen_ and loss[m["model"]] < loss[m["simplest"]] and int(m["n"]) == len(loss)):
+        return False
+    return True if c.drawn.sides or c.drawn.biased else (1.0, 0.001)
+
+
 def always(m: re.Match[str], c: Context) -> Found:
     return True
 

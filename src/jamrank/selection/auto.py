@@ -29,6 +29,7 @@ from jamrank.selection.differing import THEY_DIFFER
 from jamrank.selection.families import NOT_INDEPENDENT, differ_in_taste, try_families
 from jamrank.selection.folds import assign_folds, assign_periods
 from jamrank.selection.judging import judging_body, with_judging
+from jamrank.selection.siding import THEY_PREFER_A_SIDE
 from jamrank.selection.tastes import OWN_TASTES, have_own_tastes, try_tastes
 from jamrank.text import many
 
@@ -331,9 +332,10 @@ def _reason(found: HeldOut, folds: int, drawn_from: int | None, forward: bool = 
     if found.by_tastes:
         gap = found.difference(choice, found.best(others)).value
         reason += f", {abs(gap):.4f} {'lower' if gap < 0 else 'higher'} than {found.best(others)}; {NOT_INDEPENDENT}"
-    elif found.by_differences:
+    elif found.by_sides or found.by_differences:
+        why = THEY_PREFER_A_SIDE if found.by_sides else THEY_DIFFER
         gap = found.difference(found.simplest, choice).value
-        reason += f", {gap:.4f} lower than {found.simplest}, the simplest of {len(others) + 1} models; {THEY_DIFFER}"
+        reason += f", {gap:.4f} lower than {found.simplest}, the simplest of {len(others) + 1} models; {why}"
     elif choice != best:
         gap = found.difference(choice, best).value
         reason += f", the simplest of {len(others) + 1} models that is as good as the best ({best}, {gap:.4f} lower)"

@@ -23,6 +23,7 @@ from jamrank.selection.design import examine_design
 from jamrank.selection.differing import THEY_DIFFER
 from jamrank.selection.families import NOT_INDEPENDENT, differ_in_taste, try_families
 from jamrank.selection.folds import SPLITS, assign_folds, assign_periods
+from jamrank.selection.siding import THEY_PREFER_A_SIDE
 from jamrank.selection.tastes import have_own_tastes, try_tastes
 from jamrank.text import in_percent, many
 from jamrank.typing import IntArray
@@ -242,14 +243,7 @@ def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons,
     sentences += [sentence for by, held_out in found.items() for sentence in _on_annotators(by, held_out)]
     for by, held_out in found.items():
         sentences += _on_the_best(by, held_out)
-    leading = next(iter(found.values()))
-    choice = leading.choice()
-    if leading.by_tastes:
-        sentences.append(f"{choice} is recommended: {NOT_INDEPENDENT}.")
-    elif leading.by_differences:
-        sentences.append(f"{choice} is recommended: {THEY_DIFFER}.")
-    elif choice != leading.best():
-        sentences.append(f"{choice} is recommended: {leading.best()} is not significantly better.")
+    sentences += _on_the_choice(found)
     if used.n_folded < votes.n_folded:
         sentences.append(
             f"Compared on {used.n_folded:,} of {votes.n_folded:,} votes, those on pairs drawn at random."
@@ -258,6 +252,23 @@ def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons,
         ties = many(votes.n_ties, "tie vote")
         sentences.append(f"{ties}: losses are those of decided votes; ties are scored separately.")
     return sentences
+
+
+def _on_the_choice(found: dict[str, HeldOut]) -> list[str]:
+    """Say which model is recommended and why."""
+    by, leading = next(iter(found.items()))
+    choice, best = leading.choice(), leading.best()
+    if leading.by_tastes:
+        why = NOT_INDEPENDENT
+    elif leading.by_sides:
+        why = THEY_PREFER_A_SIDE
+    elif leading.by_differences:
+        why = THEY_DIFFER
+    elif choice != best:
+        why = f"on {_HELD_OUT[by]}, {best} is not significantly better"
+    else:
+        why = f"on {_HELD_OUT[by]}, it has the lowest loss"
+    return [f"{choice} is recommended: {why}."]
 
 
 def _on_annotators(by: str, held_out: HeldOut) -> list[str]:
