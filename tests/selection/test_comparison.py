@@ -315,3 +315,21 @@ def test_soft_votes_of_one_annotator_have_one_table():
     assert set(compare(votes, models=["BradleyTerry", "Borda"]).table["split"]) == {"pair"}
     several = jr.simulate(8, 4, 300, truth="vote", random_state=0).votes
     assert set(compare(several, models=["BradleyTerry", "Borda"]).table["split"]) == {"vote", "pair"}
+
+
+def test_compare_says_which_model_is_recommended_and_which_predicts_pairs_without_votes():
+    seen = set()
+    for seed in range(6):
+        drawn = jr.simulate(8, 5, 250, truth="vote", flips=[0.02, 0.1, 0.2, 0.35, 0.5], random_state=seed)
+        found = compare(drawn.votes, models=["BradleyTerry", "CrowdBT", "MajorityVote"])
+        recommended = [one for one in found.sentences if one.startswith(f"{found.choice} is recommended: ")]
+        assert len(recommended) == 1
+        if "has the lowest loss." in recommended[0]:
+            assert found.choice == found.held_out["vote"].best()
+        by_pair = found.held_out["pair"]
+        told = [one for one in found.sentences if one.startswith("Pairs without votes are predicted better by ")]
+        assert bool(told) == (by_pair.difference(found.choice, by_pair.best()).low > 0)
+        helps = [one for one in found.sentences if one.startswith("On held-out pairs, modelling") and "helps" in one]
+        assert all(one.endswith("it helps to predict pairs without votes.") for one in helps)
+        seen |= {bool(told), bool(helps)}
+    assert seen == {True, False}

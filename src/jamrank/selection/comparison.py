@@ -255,7 +255,7 @@ def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons,
 
 
 def _on_the_choice(found: dict[str, HeldOut]) -> list[str]:
-    """Say which model is recommended and why."""
+    """Say which model is recommended and why, and where another predicts pairs without votes better."""
     by, leading = next(iter(found.items()))
     choice, best = leading.choice(), leading.best()
     if leading.by_tastes:
@@ -268,7 +268,16 @@ def _on_the_choice(found: dict[str, HeldOut]) -> list[str]:
         why = f"on {_HELD_OUT[by]}, {best} is not significantly better"
     else:
         why = f"on {_HELD_OUT[by]}, it has the lowest loss"
-    return [f"{choice} is recommended: {why}."]
+    sentences = [f"{choice} is recommended: {why}."]
+    unvoted = found.get("pair")
+    if unvoted is not None and unvoted is not leading and choice in unvoted.trials:
+        better = unvoted.best()
+        gap = unvoted.difference(choice, better)
+        if gap.low > 0:
+            sentences.append(
+                f"Pairs without votes are predicted better by {better}, with a loss lower by {_range(gap)}."
+            )
+    return sentences
 
 
 def _on_annotators(by: str, held_out: HeldOut) -> list[str]:
@@ -283,10 +292,11 @@ def _on_annotators(by: str, held_out: HeldOut) -> list[str]:
     ((twin, name),) = twins
     gain = held_out.difference(twin, name)
     where = f"On {_HELD_OUT[by]}, modelling annotators (in {name})"
+    here = "to predict pairs without votes" if by == "pair" else "here"
     if gain.low > 0:
-        return [f"{where} lowers the loss by {_range(gain)}: it helps here."]
+        return [f"{where} lowers the loss by {_range(gain)}: it helps {here}."]
     if gain.high < 0:
-        return [f"{where} raises the loss by {_range(_negative(gain))}: it does not help here."]
+        return [f"{where} raises the loss by {_range(_negative(gain))}: it does not help {here}."]
     return [f"{where} changes the loss by {_range(_negative(gain))}: no significant difference."]
 
 
