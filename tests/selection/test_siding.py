@@ -60,3 +60,24 @@ def test_auto_and_compare_choose_alike_and_say_why(undecided):
     found = compare(undecided, models=["BradleyTerry", "CovariateBT"])
     assert found.choice == "CovariateBT"
     assert f"CovariateBT is recommended: {THEY_PREFER_A_SIDE}." in found.sentences
+
+
+def both_orders(shared, seed):
+    """One judge who is shown each pair in both orders on each question: with one truth, or one for each vote."""
+    rng = np.random.default_rng(seed)
+    scores, (first, second) = rng.normal(0, 0.8, 5), np.triu_indices(5, 1)
+    first, second, question = np.tile(first, 60), np.tile(second, 60), np.repeat(np.arange(60), 10)
+    drawn = rng.random((2, len(first))) < expit(scores[first] - scores[second])
+    left_better = np.array([drawn[0], ~drawn[0 if shared else 1]])
+    won = np.where(rng.random((2, len(first))) < 0.15, True, left_better)  # sometimes the left, whatever it is
+    sides = np.concatenate([first, second]), np.concatenate([second, first])
+    return jr.Comparisons.from_arrays(
+        *sides, ["judge"] * won.size, won.ravel().astype(float), question=np.tile(question, 2)
+    )
+
+
+@pytest.mark.parametrize(("shared", "expected"), [(True, "JAM two-coin"), (False, "CovariateBT")])
+def test_votes_of_a_judge_on_both_orders_share_a_truth_where_they_agree(shared, expected):
+    votes = both_orders(shared, 0)
+    assert jr.Auto().fit(votes).chosen_ == expected
+    assert compare(votes).choice == expected

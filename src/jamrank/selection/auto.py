@@ -58,16 +58,16 @@ class ModelChoice:
 class Auto(RankingModel):
     """Chooses a model by its loss on held-out votes, and fits it.
 
-    BradleyTerry, AmElo and CrowdBT with flips or two coins (of a single annotator BradleyTerry, and with a preference
-    for a side) are tried and, if votes on the same pair agree more than a
-    truth per vote explains, JAM with flips, two coins or difficulty; with features also JAM with them, by the linear
-    scorer or linear+objects, KernelJAM and VRJAM. The one with the lowest loss of a
+    BradleyTerry, AmElo and CrowdBT with flips or two coins (of a single annotator BradleyTerry, with a
+    preference for a side, and JAM where a pair is voted on again within a question) are tried and, if votes on the
+    same pair agree more than a truth per vote explains, JAM with flips, two coins or difficulty; with features also
+    JAM with them, by the linear scorer or linear+objects, KernelJAM and VRJAM. The one with the lowest loss of a
     held-out vote (minus the logarithm of its probability), or a simpler one that is as good, is fitted to all votes;
     its result is the result of ``Auto``. Where annotators differ too much in how often they err to count their votes
     alike, it is a model of annotators, if one has a lower loss. Where the chosen model does not estimate flips
     (BradleyTerry, AmElo), the flips and verdicts of ``annotators_`` come from a CrowdBT fitted to the same votes;
-    ``result_.judged_by`` says so. Where every vote occurs an even number of times, as if a file was included
-    twice, the choice counts it once; the fit counts all.
+    ``result_.judged_by`` says so. Where every vote occurs an even number of times, as if a file was included twice,
+    the choice counts it once; the fit counts all.
 
     Where a test finds that annotators do not err independently, FamilyBT is tried, too, and chosen if it finds that
     tastes differ and its loss is not significantly higher. It uses no features, gold pairs and ties. If the product

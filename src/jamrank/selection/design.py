@@ -26,6 +26,7 @@ class Design:
     named: Whether the votes name their annotators.
     sides: Whether a position bias can be separated from the effects of the items.
     repeats: Whether any pair has several votes within a question, so that they may share one truth.
+    asked: Whether votes name more than one question.
     lists: Whether pairs have enough votes each to tell how hard they are, and are few enough to try it.
     """
 
@@ -36,6 +37,7 @@ class Design:
     repeats: bool
     named: bool = True
     lists: bool = False
+    asked: bool = False
 
 
 def examine_design(votes: Comparisons) -> Design:
@@ -49,4 +51,5 @@ def examine_design(votes: Comparisons) -> Design:
         bool((votes.pair_weight > 1).any()),
         names_annotators(votes.annotators),
         votes.n_pairs <= _MANY_PAIRS and float(votes.pair_weight.sum()) >= _VOTES_A_PAIR * votes.n_pairs,
+        votes.has_questions,
     )
