@@ -35,6 +35,10 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
      _MODEL + r": (?P<loss>[\d.]+) nats per (?:held-out|later) vote(?: \([^)]*\))?, [\d.]+ lower than (?P<simplest>[^,]+), the "
      r"simplest of (?P<n>\d+) models; annotators differ too much in how often they err \(p < 0\.001\) to count their votes "
      r"alike(?:; chosen on [\d,]+ of [\d,]+ votes)?\.", holds.chosen_by_differences),
+    ("chosen by sides",
+     _MODEL + r": (?P<loss>[\d.]+) nats per (?:held-out|later) vote(?: \([^)]*\))?, [\d.]+ lower than (?P<simplest>[^,]+), the "
+     r"simplest of (?P<n>\d+) models; votes depend on the sides \(p < 0\.001\)(?:; chosen on [\d,]+ of [\d,]+ votes)?\.",
+     holds.chosen_by_sides),
     ("tastes differ", r"FamilyBT: .*; annotators do not err independently(?:; chosen on .*)?\.", holds.never),
     ("own tastes", r"TasteBT: .*; votes of one annotator on an item agree more than independent votes would(?:; chosen on .*)?\.",
      holds.never),

@@ -187,6 +187,10 @@ class CopiesWarning(JamrankWarning):
     """Annotators cast identical votes, which are counted once."""
 
 
+class DuplicatesWarning(JamrankWarning):
+    """Every vote occurs several times, as if a file was included more than once."""
+
+
 class DisconnectedWarning(JamrankWarning):
     """The items fall into groups with no vote between them, whose scores cannot be compared."""
 

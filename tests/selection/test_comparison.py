@@ -345,3 +345,21 @@ def test_few_votes_choose_no_model(n_votes):
         assert few[0].startswith(f"{n_votes} decided votes are too few to choose a model by")
         assert found.choice == jr.Auto().fit(votes).chosen_ == "BradleyTerry"
         assert not [line for line in found.sentences if "recommended" in line]
+
+
+def test_compare_says_which_model_is_recommended_and_which_predicts_pairs_without_votes():
+    seen = set()
+    for seed in range(6):
+        drawn = jr.simulate(8, 5, 250, truth="vote", flips=[0.02, 0.1, 0.2, 0.35, 0.5], random_state=seed)
+        found = compare(drawn.votes, models=["BradleyTerry", "CrowdBT", "MajorityVote"])
+        recommended = [one for one in found.sentences if one.startswith(f"{found.choice} is recommended: ")]
+        assert len(recommended) == 1
+        if "has the lowest loss." in recommended[0]:
+            assert found.choice == found.held_out["vote"].best()
+        by_pair = found.held_out["pair"]
+        told = [one for one in found.sentences if one.startswith("Pairs without votes are predicted better by ")]
+        assert bool(told) == (by_pair.difference(found.choice, by_pair.best()).low > 0)
+        helps = [one for one in found.sentences if one.startswith("On held-out pairs, modelling") and "helps" in one]
+        assert all(one.endswith("it helps to predict pairs without votes.") for one in helps)
+        seen |= {bool(told), bool(helps)}
+    assert seen == {True, False}

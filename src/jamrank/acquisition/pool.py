@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from jamrank.acquisition.channel import LEFT, RIGHT, TIE
 from jamrank.data.comparisons import Comparisons
+from jamrank.data.duplicates import count_once
 from jamrank.data.frames import open_frame
 from jamrank.errors import InputError
 from jamrank.typing import FloatArray, IntArray
@@ -123,7 +124,7 @@ def read_votes(votes: Any) -> list[Vote]:
         ``(annotator, left, right, winner)`` or with a question as the fifth.
     """
     if isinstance(votes, Comparisons):
-        return list(_from_comparisons(votes))
+        return list(_from_comparisons(count_once(votes)))
     if isinstance(votes, Mapping):
         return [_from_mapping(votes)]
     if hasattr(votes, "columns"):

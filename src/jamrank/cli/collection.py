@@ -91,12 +91,14 @@ def collection_options(command: Command) -> Command:
 def open_chooser(request: CollectionRequest, quiet: bool) -> Chooser:
     """Read all files and make the chooser."""
     from jamrank.acquisition import Chooser
+    from jamrank.data.duplicates import count_once
     from jamrank.io import read_features, read_gold
 
     votes = None
     if request.votes:
         votes = request.read()
         report_readings(votes, quiet)
+        votes = count_once(votes)
     elif request.items is None:
         raise ParameterError("no votes and no items; give VOTES, or --items and --annotators to start with none")
     items, questions = _read_items(request.items, [] if votes is None else votes.items.tolist())

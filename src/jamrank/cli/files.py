@@ -30,6 +30,11 @@ def votes_options(command: Command, required: bool = True) -> Command:
             "report how many and why. By default they are errors.",
         ),
         click.option(
+            "--once",
+            is_flag=True,
+            help="Count a file once that is included several times: every vote must occur a multiple of these times.",
+        ),
+        click.option(
             "--only",
             multiple=True,
             metavar="ANNOTATOR,…",
@@ -76,6 +81,7 @@ class VotesRequest:
     skip_bad_rows: bool = False
     only: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    once: bool = False
 
     @property
     def source(self) -> str:
@@ -92,6 +98,7 @@ class VotesRequest:
             "--skip-bad-rows": self.skip_bad_rows,
             "--only": self.only,
             "--without": self.without,
+            "--once": self.once,
         }
         return next((option for option, value in given.items() if value), "")
 
@@ -117,6 +124,7 @@ class VotesRequest:
             "skip_bad_rows": self.skip_bad_rows,
             "only": self.only,
             "without": self.without,
+            "once": self.once,
         }
 
 

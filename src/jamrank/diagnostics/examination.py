@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.data.comparisons import Comparisons
+from jamrank.data.duplicates import divided, times_written
 from jamrank.data.sides import sides_identified
 from jamrank.diagnostics.consistency import SelfConsistency, self_consistency
 from jamrank.diagnostics.graph import components
@@ -34,14 +35,17 @@ _MOST_NAMED, MOST_LISTED = 3, 100
 class Examination:
     """One data set under examination.
 
-    votes: The votes.
+    votes: The votes; those of a file that seems to be included several times once, unless a result is given.
+    as_written: The votes, and how many times each seems to be written.
     result: Of a fit to these votes; without it, a quick fit is used where a check needs one.
     target: Share of the pairs of items in the right order to plan votes for.
     """
 
     def __init__(self, votes: Comparisons, result: RankingResult | None = None, target: float = TARGET) -> None:
-        self.votes, self.target = votes, target
+        self.as_written, self.times_written = votes, times_written(votes)
         self.quick = result is None
+        self.votes = divided(votes, self.times_written) if self.quick else votes
+        self.target = target
         self._given = result
 
     @cached_property
@@ -73,7 +77,7 @@ class Examination:
     @cached_property
     def consistency(self) -> SelfConsistency:
         """How the annotators agree with themselves."""
-        return self_consistency(self.votes)
+        return self_consistency(divided(self.as_written, self.times_written))
 
     @cached_property
     def sides(self) -> Sides:

@@ -10,9 +10,10 @@ from typing import Any
 import polars as pl
 
 from jamrank.data.comparisons import Comparisons
+from jamrank.data.duplicates import common_factor, divided, times_in_file
 from jamrank.data.parsing import REQUIRED
 from jamrank.data.periods import TIMES
-from jamrank.errors import InputError
+from jamrank.errors import InputError, ParameterError
 from jamrank.io.canonical import with_questions, with_types
 from jamrank.io.coded_files import code_table, read_coded
 from jamrank.io.compression import decompressed
@@ -43,6 +44,7 @@ def read_comparisons(
     only: Any = (),
     without: Any = (),
     covariates: Any = (),
+    once: bool = False,
 ) -> Comparisons:
     """Read votes from a file or several, or from a data frame or a list.
 
@@ -77,6 +79,8 @@ def read_comparisons(
     covariates : list of str, or mapping of str to function, optional
         Further columns to keep: numbers that may sway a vote, left minus right, for :class:`jamrank.CovariateBT`. A
         function computes one from the table of the file, a polars frame.
+    once : bool
+        Whether to count a file once that is included several times. Every vote must occur a multiple of these times.
 
     Returns
     -------
@@ -90,15 +94,18 @@ def read_comparisons(
     InputError
         If something in a file is not as it should be; it names the rows.
     ParameterError
-        If `path` cannot be votes, or an annotator is not among those who voted.
+        If `path` cannot be votes, an annotator is not among those who voted, or `once` is asked of votes that do not
+        all occur several times.
     """
     way = Way.checked(format, mapping, winner_words, skip_bad_rows, only, without, covariates)
     paths = listed(path)
     if len(paths) == 1:
-        return _read_one(paths[0], way)
-    names = file_names(paths)
-    parts = [_read_frame(one, replace(way, who=names[k])) for k, one in enumerate(paths)]
-    return _votes_of(_chosen(parts, way), paths, way)
+        votes = _read_one(paths[0], way)
+    else:
+        names = file_names(paths)
+        parts = [_read_frame(one, replace(way, who=names[k])) for k, one in enumerate(paths)]
+        votes = _votes_of(_chosen(parts, way), paths, way)
+    return divided(votes, times_in_file(votes)) if once else votes
 
 
 def read_groups(
@@ -112,12 +119,13 @@ def read_groups(
     only: Any = (),
     without: Any = (),
     covariates: Any = (),
+    once: bool = False,
 ) -> tuple[Comparisons, dict[str, Comparisons]]:
     """Read votes as :func:`read_comparisons` does, and apart for each value of a further column.
 
     Parameters
     ----------
-    path, format, mapping, winner_words, skip_bad_rows, only, without, covariates
+    path, format, mapping, winner_words, skip_bad_rows, only, without, covariates, once
         As in :func:`read_comparisons`.
     by : str
         The column: the domain, the language, the question, the annotator.
@@ -152,7 +160,13 @@ def read_groups(
     counted = Annotators(only=tuple(map(str, votes.annotators.tolist()))) if way.annotators else EVERYBODY
     frames = {name: counted.keep(joined(groups[name], way.covariates)) for name in sorted(groups)}
     kept = list(way.covariates)
-    return votes, {name: Comparisons.from_frame(frame, kept) for name, frame in frames.items() if frame.height}
+    parted = {name: Comparisons.from_frame(frame, kept) for name, frame in frames.items() if frame.height}
+    if not once:
+        return votes, parted
+    times = times_in_file(votes)
+    if any(common_factor(part, 1) % times for part in parted.values()):
+        raise ParameterError(f"--once: the copies of a vote differ in {by!r}; leave one of the two out")
+    return divided(votes, times), {name: divided(part, times) for name, part in parted.items()}
 
 
 def _split(

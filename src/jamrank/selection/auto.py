@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jamrank.data.comparisons import Comparisons
+from jamrank.data.duplicates import independent
 from jamrank.data.frames import make_frame
 from jamrank.errors import FormatError, NotFittedError, ParameterError
 from jamrank.fitting.fit_warnings import has_grades
@@ -28,6 +29,7 @@ from jamrank.selection.differing import THEY_DIFFER
 from jamrank.selection.families import NOT_INDEPENDENT, differ_in_taste, try_families
 from jamrank.selection.folds import assign_folds, assign_periods
 from jamrank.selection.judging import judging_body, with_judging
+from jamrank.selection.siding import THEY_PREFER_A_SIDE
 from jamrank.selection.tastes import OWN_TASTES, have_own_tastes, try_tastes
 from jamrank.text import many
 
@@ -56,15 +58,16 @@ class ModelChoice:
 class Auto(RankingModel):
     """Chooses a model by its loss on held-out votes, and fits it.
 
-    BradleyTerry, AmElo and CrowdBT with flips or two coins (of a single annotator BradleyTerry, and with a preference
-    for a side) are tried and, if votes on the same pair agree more than a
-    truth per vote explains, JAM with flips, two coins or difficulty; with features also JAM with them, by the linear
-    scorer or linear+objects, KernelJAM and VRJAM. The one with the lowest loss of a
+    BradleyTerry, AmElo and CrowdBT with flips or two coins (of a single annotator BradleyTerry, with a
+    preference for a side, and JAM where a pair is voted on again within a question) are tried and, if votes on the
+    same pair agree more than a truth per vote explains, JAM with flips, two coins or difficulty; with features also
+    JAM with them, by the linear scorer or linear+objects, KernelJAM and VRJAM. The one with the lowest loss of a
     held-out vote (minus the logarithm of its probability), or a simpler one that is as good, is fitted to all votes;
     its result is the result of ``Auto``. Where annotators differ too much in how often they err to count their votes
     alike, it is a model of annotators, if one has a lower loss. Where the chosen model does not estimate flips
     (BradleyTerry, AmElo), the flips and verdicts of ``annotators_`` come from a CrowdBT fitted to the same votes;
-    ``result_.judged_by`` says so.
+    ``result_.judged_by`` says so. Where every vote occurs an even number of times, as if a file was included twice,
+    the choice counts it once; the fit counts all.
 
     Where a test finds that annotators do not err independently, FamilyBT is tried, too, and chosen if it finds that
     tastes differ and its loss is not significantly higher. It uses no features, gold pairs and ties. If the product
@@ -176,7 +179,8 @@ class Auto(RankingModel):
         handed_on = ("ties", "max_iter", "tol", "n_jobs", "verbose")
         changes = {name: getattr(self, name) for name in handed_on if getattr(self, name) is not None}
         wanted = max(self.max_votes, _VOTES_EACH * (votes.n_items + votes.n_annotators))
-        sample = sample_pairs(votes, wanted) if isinstance(votes, Comparisons) else sample_parts(votes, wanted)
+        drawn = sample_pairs(votes, wanted) if isinstance(votes, Comparisons) else sample_parts(votes, wanted)
+        sample = independent(drawn)
         design = examine_design(sample)
         graded = has_grades(votes)
         ties = (self.ties != "leave out" and bool(votes.n_ties)) or graded
@@ -200,8 +204,8 @@ class Auto(RankingModel):
                 found = try_tastes(found, forward, changes)
             candidates += [found.trials[name].candidate for name in ("FamilyBT", "TasteBT") if name in found.trials]
             name = found.choice()
-            drawn = sample is not votes and sample.n_folded < votes.n_votes
-            reason = _reason(found, self.folds, votes.n_votes if drawn else None, forward)
+            fewer = drawn is not votes and drawn.n_folded < votes.n_votes
+            reason = _reason(found, self.folds, votes.n_votes if fewer else None, forward)
             comparison, _ = frames(
                 {"time" if forward else "vote": found}, votes.frame if isinstance(votes, Comparisons) else _polars
             )
@@ -334,9 +338,10 @@ def _reason(found: HeldOut, folds: int, drawn_from: int | None, forward: bool = 
     if found.by_tastes:
         gap = found.difference(choice, found.best(others)).value
         reason += f", {abs(gap):.4f} {'lower' if gap < 0 else 'higher'} than {found.best(others)}; {NOT_INDEPENDENT}"
-    elif found.by_differences:
+    elif found.by_sides or found.by_differences:
+        why = THEY_PREFER_A_SIDE if found.by_sides else THEY_DIFFER
         gap = found.difference(found.simplest, choice).value
-        reason += f", {gap:.4f} lower than {found.simplest}, the simplest of {len(others) + 1} models; {THEY_DIFFER}"
+        reason += f", {gap:.4f} lower than {found.simplest}, the simplest of {len(others) + 1} models; {why}"
     elif choice != best:
         gap = found.difference(choice, best).value
         reason += f", the simplest of {len(others) + 1} models that is as good as the best ({best}, {gap:.4f} lower)"

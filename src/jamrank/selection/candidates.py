@@ -64,7 +64,8 @@ def _has_ties(model: RankingModel, ties: bool, half: bool) -> bool:
 def _usual(design: Design) -> list[RankingModel]:
     """Return the models whose parameters are identified, from the simplest to the most complex.
 
-    A single annotator has no flips, which would need others, but may prefer a side. A position bias needs sides that
+    A single annotator has no flips, which would need others, but may prefer a side. Repeated votes of one on a pair
+    within a question, as of a judge who is shown both orders, may share a truth. A position bias needs sides that
     are not confounded with items. A truth per pair differs from a truth per vote only where pairs are repeated, and
     how hard a pair is shows only where it has several votes.
     """
@@ -72,7 +73,10 @@ def _usual(design: Design) -> list[RankingModel]:
 
     if design.n_annotators < 2:
         by_side = CovariateBT(noise="none") if design.n_items <= _MANY_ITEMS else CrowdBT(noise="two-coin")
-        return [BradleyTerry(), *([by_side] if design.sides else []), MixedBT()]
+        found: list[RankingModel] = [BradleyTerry(), *([by_side] if design.sides else [])]
+        if design.named and design.asked and design.repeats:
+            found += [JAM(), *([JAM(noise="two-coin")] if design.sides else [])]
+        return [*found, MixedBT()]
     models: list[RankingModel] = [BradleyTerry(), CrowdBT(), AmElo()]
     if design.sides:
         models.append(CrowdBT(noise="two-coin"))

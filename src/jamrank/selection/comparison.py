@@ -11,6 +11,7 @@ import numpy as np
 
 from jamrank.data.color_refinement import decided
 from jamrank.data.comparisons import Comparisons
+from jamrank.data.duplicates import as_if_included, common_factor, divided
 from jamrank.data.storage import DenseVotes
 from jamrank.errors import InputError, ParameterError
 from jamrank.io.out_of_core.sampling import sample_pairs
@@ -22,6 +23,7 @@ from jamrank.selection.design import FEWEST_TO_COMPARE, examine_design
 from jamrank.selection.differing import THEY_DIFFER
 from jamrank.selection.families import NOT_INDEPENDENT, differ_in_taste, try_families
 from jamrank.selection.folds import SPLITS, assign_folds, assign_periods
+from jamrank.selection.siding import THEY_PREFER_A_SIDE
 from jamrank.selection.tastes import have_own_tastes, try_tastes
 from jamrank.text import in_percent, many
 from jamrank.typing import IntArray
@@ -108,6 +110,7 @@ def compare(
 
     Votes are split into folds. Each model is fitted to all folds but one and predicts every decided vote of that one,
     for all folds in turn. The loss of a vote is minus the logarithm of its probability.
+    Where every vote occurs an even number of times, as if a file was included twice, it counts once.
 
     Parameters
     ----------
@@ -135,7 +138,9 @@ def compare(
     from jamrank.selection.candidates import as_candidates
 
     _validate(votes, folds, splits)
-    used = votes if max_votes is None else sample_pairs(votes, max_votes)
+    drawn = votes if max_votes is None else sample_pairs(votes, max_votes)
+    times = common_factor(drawn)
+    used = divided(drawn, times)
     _refuse_too_few(used)
     if features is not None:
         align_features(features, votes.items)
@@ -173,7 +178,7 @@ def compare(
     few = design.n_decided < FEWEST_TO_COMPARE
     return Comparison(
         leading.choices[0] if few and models is None else leading.choice(),
-        _sentences(found, votes, used, few),
+        _sentences(found, votes, used, times, few),
         table,
         reliability,
         left_out | {name: why for one in found.values() for name, why in one.left_out.items()},
@@ -235,29 +240,50 @@ def _with_pooled_baseline(held_out: HeldOut, features: Any) -> HeldOut:
 # -- in words ---------------------------------------------------------------------------------------------------
 
 
-def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons, few: bool) -> list[str]:
-    sentences = [FORWARD] if "time" in found else [CAUTION] if looks_adaptive(used) else []
+def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons, times: int, few: bool) -> list[str]:
+    sentences = [] if times == 1 else [f"{as_if_included(times)}: models are compared as if it was included once."]
+    sentences += [FORWARD] if "time" in found else [CAUTION] if looks_adaptive(used) else []
     sentences += [sentence for by, held_out in found.items() for sentence in _on_annotators(by, held_out)]
     for by, held_out in found.items():
         sentences += _on_the_best(by, held_out)
-    leading = next(iter(found.values()))
-    choice = leading.choice()
     if few:
         cast = many(float(used.annotator_decided.sum()), "decided vote")
         sentences.append(f"{cast} are too few to choose a model by: differences may be chance. Take the simplest.")
-    elif leading.by_tastes:
-        sentences.append(f"{choice} is recommended: {NOT_INDEPENDENT}.")
-    elif leading.by_differences:
-        sentences.append(f"{choice} is recommended: {THEY_DIFFER}.")
-    elif choice != leading.best():
-        sentences.append(f"{choice} is recommended: {leading.best()} is not significantly better.")
-    if used is not votes:
+    else:
+        sentences += _on_the_choice(found)
+    if used.n_folded < votes.n_folded:
         sentences.append(
             f"Compared on {used.n_folded:,} of {votes.n_folded:,} votes, those on pairs drawn at random."
         )
     if votes.n_ties:
         ties = many(votes.n_ties, "tie vote")
         sentences.append(f"{ties}: losses are those of decided votes; ties are scored separately.")
+    return sentences
+
+
+def _on_the_choice(found: dict[str, HeldOut]) -> list[str]:
+    """Say which model is recommended and why, and where another predicts pairs without votes better."""
+    by, leading = next(iter(found.items()))
+    choice, best = leading.choice(), leading.best()
+    if leading.by_tastes:
+        why = NOT_INDEPENDENT
+    elif leading.by_sides:
+        why = THEY_PREFER_A_SIDE
+    elif leading.by_differences:
+        why = THEY_DIFFER
+    elif choice != best:
+        why = f"on {_HELD_OUT[by]}, {best} is not significantly better"
+    else:
+        why = f"on {_HELD_OUT[by]}, it has the lowest loss"
+    sentences = [f"{choice} is recommended: {why}."]
+    unvoted = found.get("pair")
+    if unvoted is not None and unvoted is not leading and choice in unvoted.trials:
+        better = unvoted.best()
+        gap = unvoted.difference(choice, better)
+        if gap.low > 0:
+            sentences.append(
+                f"Pairs without votes are predicted better by {better}, with a loss lower by {_range(gap)}."
+            )
     return sentences
 
 
@@ -273,10 +299,11 @@ def _on_annotators(by: str, held_out: HeldOut) -> list[str]:
     ((twin, name),) = twins
     gain = held_out.difference(twin, name)
     where = f"On {_HELD_OUT[by]}, modelling annotators (in {name})"
+    here = "to predict pairs without votes" if by == "pair" else "here"
     if gain.low > 0:
-        return [f"{where} lowers the loss by {_range(gain)}: it helps here."]
+        return [f"{where} lowers the loss by {_range(gain)}: it helps {here}."]
     if gain.high < 0:
-        return [f"{where} raises the loss by {_range(_negative(gain))}: it does not help here."]
+        return [f"{where} raises the loss by {_range(_negative(gain))}: it does not help {here}."]
     return [f"{where} changes the loss by {_range(_negative(gain))}: no significant difference."]
 
 

@@ -15,10 +15,12 @@ from scipy.special import stdtrit
 
 from jamrank.data.color_refinement import decided
 from jamrank.data.comparisons import Comparisons
+from jamrank.data.covariates import SIDE
 from jamrank.data.storage import FIRST, TIE
 from jamrank.errors import FeatureError, InputError, JamrankWarning
 from jamrank.selection.agreeing import agree_more
 from jamrank.selection.differing import differences
+from jamrank.selection.siding import prefer_a_side
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
 # Upper bound on the loss of one vote: a probability of 0 may be rounding.
@@ -47,6 +49,12 @@ class Candidate:
     def noise(self) -> str | None:
         """The noise of the annotators, where it is one of the grid."""
         return None if self.model is None or not self.annotators else self.model.get_params().get("noise")
+
+    @property
+    def by_side(self) -> bool:
+        """Whether it estimates a preference for a side."""
+        known = {} if self.model is None else self.model.get_params()
+        return known.get("noise") == "two-coin" or SIDE in known.get("covariates", ())
 
     def differs_in_unit(self, other: Candidate) -> bool:
         """Whether both are the same but for what shares a truth, a vote or a pair: neither is simpler."""
@@ -174,11 +182,15 @@ class HeldOut:
 
         A truth per vote and one per pair are equally simple: if votes on a pair agree more than a truth per vote
         explains, the loss decides between them. Where the simplest counts all annotators alike although they differ
-        too much for it, it is the simplest of the models of annotators with a lower loss; where they do not err
-        independently, it is FamilyBT.
+        too much for it, it is the simplest of the models of annotators with a lower loss; likewise where it has no
+        place for a preference for a side that they have. Where they do not err independently, it is FamilyBT.
         """
         if self.by_tastes:
             return "FamilyBT"
+        return self._simplest(self._sided) if self.by_sides else self._but_for_sides
+
+    @cached_property
+    def _but_for_sides(self) -> str:
         return self._simplest(self._telling) if self.by_differences else self.simplest
 
     @cached_property
@@ -193,8 +205,25 @@ class HeldOut:
         With few pairs of items losses depend on each other so much that two standard errors are much.
         """
         telling = self._telling and not self.trials[self.simplest].candidate.annotators
-        few = int(self.pair_of_items.max(initial=-1)) + 1 < _MANY_CLUSTERS
-        return bool(telling) and few and differences(self.votes).matter
+        return bool(telling) and self._few_pairs and differences(self.votes).matter
+
+    @cached_property
+    def by_sides(self) -> bool:
+        """Whether the choice is another than it would be because annotators prefer a side."""
+        sided = self._sided and not self.trials[self._but_for_sides].candidate.by_side
+        return bool(sided) and self._few_pairs and prefer_a_side(self.votes)
+
+    @property
+    def _few_pairs(self) -> bool:
+        return int(self.pair_of_items.max(initial=-1)) + 1 < _MANY_CLUSTERS
+
+    @property
+    def _sided(self) -> list[str]:
+        """Models of a preference for a side with a lower loss than the choice without one; of annotators if it is."""
+        usual = self._but_for_sides
+        loss, telling = self.log_loss(usual).value, self.trials[usual].candidate.annotators
+        sided = [(name, self.trials[name].candidate) for name in self.choices if self.trials[name].candidate.by_side]
+        return [name for name, one in sided if one.annotators >= telling and self.log_loss(name).value < loss]
 
     @property
     def _telling(self) -> list[str]:

@@ -27,6 +27,7 @@ class Design:
     sides: Whether a position bias can be separated from the effects of the items.
     repeats: Whether any pair has several votes within a question, so that they may share one truth.
     one_pair: Whether all votes are on one pair: its closeness and errors of annotators then look alike.
+    asked: Whether votes name more than one question.
     lists: Whether pairs have enough votes each to tell how hard they are, and are few enough to try it.
     """
 
@@ -38,6 +39,7 @@ class Design:
     named: bool = True
     lists: bool = False
     one_pair: bool = False
+    asked: bool = False
 
 
 def examine_design(votes: Comparisons) -> Design:
@@ -52,4 +54,5 @@ def examine_design(votes: Comparisons) -> Design:
         names_annotators(votes.annotators),
         votes.n_pairs <= _MANY_PAIRS and float(votes.pair_weight.sum()) >= _VOTES_A_PAIR * votes.n_pairs,
         votes.n_pairs == 1,
+        votes.has_questions,
     )

@@ -24,6 +24,7 @@ def fit(
     skip_bad_rows: bool = False,
     only: Any = (),
     without: Any = (),
+    once: bool = False,
     gold: Any = None,
     start: RankingModel | None = None,
     **parameters: Any,
@@ -40,7 +41,7 @@ def fit(
         As in :meth:`RankingModel.fit`.
     mapping : dict, optional
         Which column is what, where it is not recognised: ``{"left": "a", "right": "b", "winner": "better"}``.
-    format, winner_words, skip_bad_rows, only, without
+    format, winner_words, skip_bad_rows, only, without, once
         As in :func:`jamrank.read_comparisons`.
     **parameters
         Arguments of the model that is named.
@@ -66,6 +67,7 @@ def fit(
         "skip_bad_rows": skip_bad_rows,
         "only": only,
         "without": without,
+        "once": once,
     }
     if any(bool(value) for value in reading.values()):
         votes = read_comparisons(votes, **reading, covariates=chosen.get_params().get("covariates", ()))

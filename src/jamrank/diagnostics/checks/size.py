@@ -10,7 +10,7 @@ from jamrank.diagnostics.findings import CheckResult, Finding
 
 def size(examination: Examination) -> CheckResult:
     """Count rows, items, annotators and votes; a problem where no vote is decided."""
-    votes = examination.votes
+    votes = examination.as_written
     # Dense votes have no duplicates and no weights; listing them one by one would take memory.
     dense = isinstance(votes.storage, DenseVotes)
     counts: dict[str, int | float] = {
@@ -20,7 +20,7 @@ def size(examination: Examination) -> CheckResult:
         "questions": len(votes.questions),
         "pairs": votes.n_pairs,
         "votes": votes.n_votes,
-        "decided": examination.n_decided,
+        "decided": float(votes.annotator_decided.sum()),
         "ties": votes.n_ties,
         "missing": votes.n_missing,
         "folded": 0 if dense else exact_duplicates(votes),

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from jamrank.data.comparisons import Comparisons
+from jamrank.data.duplicates import as_if_included
 from jamrank.data.soft import exact_duplicates
 from jamrank.data.storage import DenseVotes
 from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.text import in_percent, many
 
-# Of fewer distinct votes, all may be there twice by chance.
-_FEWEST = 20
-
 
 def uninformative(examination: Examination) -> CheckResult:
     """Note ties, rows without a winner, votes of weight 0, duplicates, and votes that cancel out."""
-    votes = examination.votes
+    votes = examination.as_written
     dense = isinstance(votes.storage, DenseVotes)
     weightless = 0 if dense else int((votes.vote_weight == 0).sum())
     duplicates = 0 if dense else exact_duplicates(votes)
@@ -30,19 +27,15 @@ def uninformative(examination: Examination) -> CheckResult:
         findings.append(Finding("note", sentence, "rows"))
     if weightless:
         findings.append(Finding("note", f"{many(weightless, 'vote')} with weight 0 excluded.", "rows"))
-    if duplicates and votes.has_questions:
+    if examination.times_written > 1:
+        findings.append(Finding("warning", _included_again(examination), "duplicates"))
+    elif duplicates and votes.has_questions:
         verb = "is an exact duplicate of another" if duplicates == 1 else "are exact duplicates of others"
         sentence = (
             f"{many(duplicates, 'vote')} {verb} (annotator, pair, sides and winner). Duplicates count as separate "
             "votes; remove them if a file was included twice."
         )
         findings.append(Finding("note", sentence, "duplicates"))
-    elif duplicates and not dense and _all_repeated(votes):
-        sentence = (
-            "Every vote occurs an even number of times (annotator, pair, sides and winner), as if a file "
-            "was included twice."
-        )
-        findings.append(Finding("warning", sentence, "duplicates"))
     cancelled = one_sided = 0.0
     if examination.n_decided:
         # Only where votes on a pair share one truth; otherwise they tell that the items are close.
@@ -63,6 +56,10 @@ def uninformative(examination: Examination) -> CheckResult:
     return CheckResult(findings, {"uninformative": weightless + cancelled + one_sided})
 
 
-def _all_repeated(votes: Comparisons) -> bool:
-    weight = votes.vote_weight[votes.vote_weight > 0]
-    return len(weight) >= _FEWEST and bool((weight % 2 == 0).all())
+def _included_again(examination: Examination) -> str:
+    """Return what follows if a file is included several times, and what to do."""
+    here = ", as this check does" if examination.quick else ""
+    return (
+        f"{as_if_included(examination.times_written)}. If it was, a fit's intervals are too narrow and its verdicts "
+        f"too sure; --once (once=True in Python) counts it once{here}."
+    )
