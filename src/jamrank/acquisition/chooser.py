@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -267,14 +267,15 @@ class Chooser:
         """
         if not len(self._pool.annotators):
             raise ParameterError("no annotators; give annotators, or votes that name some")
+        status = self.status()
         if most_votes is None:
-            guess = self.status().votes_needed
-            most_votes = max(20.0 * len(self._pool.items), 2.0 * (guess or 0.0))
+            most_votes = max(20.0 * len(self._pool.items), 2.0 * (status.votes_needed or 0.0))
         return simulate_collection(
             self._belief,
             self._goal(),
             STRATEGIES[self.strategy],
             self._desk.cost,
+            now=status.expected_error,
             target=self.target,
             runs=runs,
             most_votes=min(most_votes, _HORIZON * len(self._pool.items)),
@@ -442,8 +443,3 @@ def _usual_model(pool: VotePool, with_features: bool) -> NewModel:
         return CrowdBT(ties=place) if len(pool.annotators) > 1 else BradleyTerry(ties=place)
 
     return model
-
-
-def as_rows(assignments: Iterable[Assignment]) -> list[dict[str, Any]]:
-    """Return assignments as rows of a table."""
-    return [asdict(assignment) for assignment in assignments]

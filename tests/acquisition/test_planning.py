@@ -1,0 +1,65 @@
+"""The simulated collection of ``jamrank plan``."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import jamrank as jr
+from jamrank.acquisition.channel import LEFT, RIGHT, TIE
+from jamrank.acquisition.planning import _vote
+from jamrank.cli import main
+
+
+def call(*arguments: object):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def a_close_top(tmp_path):
+    """Two items of eight are about equally good, and every pair was compared often: no vote will tell them apart."""
+    rng, rows = np.random.default_rng(1), ["left,right,winner"]
+    scores = np.array([2.02, 2.0, 0.8, 0.5, 0.0, -0.5, -1.0, -2.0])
+    for _ in range(1200):
+        left, right = rng.choice(8, 2, replace=False)
+        won = rng.random() < 1 / (1 + np.exp(scores[right] - scores[left]))
+        rows.append(f"m{left},m{right},{'left' if won else 'right'}")
+    path = tmp_path / "votes.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_a_plan_begins_at_the_present_error_and_never_increases(tmp_path):
+    given = [a_close_top(tmp_path), "--goal", "top-k", "-k", 1, "--target", 0.002, "--runs", 4, "--most", 240]
+    told = json.loads(call("plan", *given, "--json").stdout)
+    error = np.array(told["plan"]["error"])
+    assert error[0] == told["status"]["expected_error"] > 0.002
+    assert (np.diff(error) <= 0).all()
+    # Chosen votes may reach what votes like the present ones do not.
+    assert told["status"]["state"] == "futile"
+    text = " ".join(call("plan", *given).output.split())
+    assert text.startswith("note: ") or text.startswith("Now: Expected error")
+    assert "Now: Expected error" in text and "More votes like these" not in text
+
+
+def test_the_same_votes_have_the_same_plan(tmp_path):
+    given = [a_close_top(tmp_path), "--runs", 2, "--most", 60]
+    assert call("plan", *given).output == call("plan", *given).output
+
+
+def test_a_plan_for_verdicts_is_about_verdicts():
+    votes = jr.simulate(10, 4, 80, flips=[0.1, 0.3, 0.45, 0.6], truth="vote", random_state=2).votes
+    chooser = jr.Chooser(votes, "verdicts", random_state=0, repeats=True)
+    plan = chooser.plan(runs=4, most_votes=200)
+    assert plan.low[0] == pytest.approx(chooser.status().expected_error) == plan.high[0]
+
+
+def test_simulated_votes_tie_as_often_as_those_of_the_belief():
+    rng = np.random.default_rng(0)
+    drawn = np.bincount([_vote(0.0, 0.1, 1.0, rng) for _ in range(4_000)], minlength=3) / 4_000
+    assert drawn[[RIGHT, LEFT, TIE]] == pytest.approx([0.25, 0.25, 0.5], abs=0.03)
+    decided = [_vote(1.0, 0.1, 0.0, rng) for _ in range(4_000)]
+    assert TIE not in decided
+    assert np.mean(np.equal(decided, LEFT)) == pytest.approx(0.1 + 0.8 / (1 + np.exp(-1.0)), abs=0.03)
