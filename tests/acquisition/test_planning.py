@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -63,3 +64,43 @@ def test_simulated_votes_tie_as_often_as_those_of_the_belief():
     decided = [_vote(1.0, 0.1, 0.0, rng) for _ in range(4_000)]
     assert TIE not in decided
     assert np.mean(np.equal(decided, LEFT)) == pytest.approx(0.1 + 0.8 / (1 + np.exp(-1.0)), abs=0.03)
+
+
+def few_left(tmp_path):
+    """Two annotators and five items: of 20 comparisons 12 were made."""
+    rng, path = np.random.default_rng(0), tmp_path / "few.csv"
+    pairs = [(who, a, b) for who in ("me", "you") for a in range(5) for b in range(a)]
+    made = [pairs[k] for k in rng.permutation(20)[:12]]
+    rows = [f"{who},d{a},d{b},{rng.choice(['left', 'right'])}" for who, a, b in made]
+    path.write_text("\n".join(["annotator,left,right,winner", *rows]) + "\n")
+    return path
+
+
+def test_neither_plan_nor_next_count_on_votes_that_cannot_be_asked(tmp_path):
+    path = few_left(tmp_path)
+    told = json.loads(call("plan", path, "--runs", 2, "--target", 0.01, "--json").stdout)["plan"]
+    assert told["exhausted"] and told["votes"][-1] == 8 and told["votes_needed"] is None
+    for command, first in (("plan", "After that"), ("next", "After these")):
+        text = " ".join(call(command, path, "--target", 0.01).output.split())
+        assert f"{first} no pair is left to ask" in text and "--repeats" in text
+    again = json.loads(call("plan", path, "--runs", 2, "--target", 0.01, "--repeats", "--json").stdout)["plan"]
+    assert not again["exhausted"] and again["votes"][-1] > 8
+    assert "no pair is left" not in call("next", path, "--count", 3).output
+    # All of them are handed out, and no more.
+    assert len(json.loads(call("next", path, "--count", 30, "--target", 0.01, "--json").stdout)["assignments"]) == 8
+
+
+def test_where_nothing_is_left_the_plan_is_the_present_error(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text("annotator,left,right,winner\nann,tea,milk,left\n")
+    result = call("plan", path, "--runs", 2)
+    assert result.exit_code == 0 and "not reached within 0 further votes" in result.output
+    assert "no pair is left to ask" in result.output
+
+
+def test_the_stated_cost_is_that_of_the_stated_votes(tmp_path):
+    path = a_close_top(tmp_path)
+    now = jr.Chooser(jr.read_comparisons(path), random_state=0).status().expected_error
+    text = " ".join(call("plan", path, "--target", 0.99 * now, "--runs", 2).output.split())
+    found = re.search(r"About ([\d,]+) further votes? on chosen pairs at a cost of ([\d,.]+)", text)
+    assert found and found[1] == found[2]

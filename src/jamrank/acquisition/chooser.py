@@ -279,6 +279,7 @@ class Chooser:
             target=self.target,
             runs=runs,
             most_votes=min(most_votes, _HORIZON * len(self._pool.items)),
+            left_to_ask=self._desk.left_to_ask(self._repeats_last),
             share_cap=self.share_cap,
             rng=self._rng,
         )

@@ -225,6 +225,19 @@ class Desk:
         sizes = Counter(self._own_question(item) if self._nested() else None for item in items).values()
         return sum(size * (size - 1) // 2 for size in sizes)
 
+    def left_to_ask(self, repeats: bool = False) -> float:
+        """Return how many comparisons can still be handed out.
+
+        repeats: Whether annotators may be asked the same again, once nothing else is left.
+        """
+        questions = self._questions_a_pair()
+        each = float("inf") if repeats or self._repeats else float(self.n_pairs() * questions)
+        left = 0.0
+        for who in range(len(self.pool.annotators)):
+            asked = sum(min(len(asked), questions) for asked in self._asked[who].values())
+            left += min(each - asked, self._capacity_of(who) - self._given[who] + self._before[who])
+        return max(left, 0.0)
+
     def question_of_items(self) -> IntArray | None:
         """Return the question of each item where each belongs to one, so that only items of the same are compared."""
         if not self._nested():

@@ -42,6 +42,8 @@ class Plan:
     votes_needed, cost_needed : float or None
         Votes at which the mean error reaches the target; None if not within the horizon.
     runs : int
+    exhausted : bool
+        Whether it ends because nothing is left to ask: every annotator has judged every pair or has no capacity left.
     """
 
     votes: FloatArray
@@ -53,6 +55,7 @@ class Plan:
     votes_needed: float | None
     cost_needed: float | None
     runs: int
+    exhausted: bool = False
 
 
 def simulate_collection(
@@ -65,16 +68,22 @@ def simulate_collection(
     target: float,
     runs: int,
     most_votes: float,
+    left_to_ask: float,
     share_cap: float,
     rng: np.random.Generator,
 ) -> Plan:
     """Simulate the collection a few times and say when its error reaches the target.
 
     now: The present error.
+    left_to_ask: How many comparisons can be asked at most.
     """
     n_items = len(belief.pool.items)
     a_round = max(n_items // 2, len(cost), int(np.ceil(most_votes / _MOST_ROUNDS)))
     rounds = max(int(np.ceil(most_votes / a_round)), 1)
+    exhausted = rounds * a_round > left_to_ask
+    if exhausted:
+        rounds = int(np.ceil(left_to_ask / a_round))
+        a_round = int(left_to_ask) // max(rounds, 1)
     curves = [_run(belief.copy(), goal, strategy, cost, a_round, rounds, share_cap, rng) for _ in range(runs)]
     errors, costs, joined = zip(*curves, strict=True)
     error, price = np.stack(errors), np.mean(costs, axis=0)
@@ -83,7 +92,7 @@ def simulate_collection(
     low, high = np.quantile(error, [0.05, 0.95], axis=0)
     at = _crossing(mean, target, max(joined))
     needed, paid = (None, None) if at is None else (_between(votes, at), _between(price, at))
-    return Plan(votes, price, mean, low, high, target, needed, paid, runs)
+    return Plan(votes, price, mean, low, high, target, needed, paid, runs, exhausted)
 
 
 def _run(

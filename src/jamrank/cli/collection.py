@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _GOALS = ("ranking", "top-k", "threshold", "verdicts")
+NOTHING_LEFT = (
+    "no pair is left to ask: every annotator was asked about all pairs or has no capacity left. Give more annotators "
+    "(--annotators FILE), or ask the same again (--repeats)."
+)
 _GOAL = "What to determine: the order of all items, the top k, which items pass a threshold, or verdicts."
 _STRATEGY = "How pairs are chosen: information, swiss, random, uncertainty or top-two."
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jamrank.cli.collection import CollectionRequest, collection_options, open_chooser
+from jamrank.cli.collection import NOTHING_LEFT, CollectionRequest, collection_options, open_chooser
 from jamrank.cli.types import FINITE
 
 if TYPE_CHECKING:
@@ -87,11 +87,14 @@ def _show(made: Plan, status: Status, budget: float | None, picture: str | None)
         horizon = f"{many(float(made.votes[-1]), 'further vote')}"
         text = f"The target of {in_percent(made.target)} is not reached within {horizon}; "
         text += f"error then {in_percent(made.error[-1])}."
+        if made.exhausted:
+            text += f" After that {NOTHING_LEFT}"
     elif made.votes_needed == 0:
         text = f"No further votes are needed for an expected error of {in_percent(made.target)} "
         text += f"(mean of {made.runs} simulated collections: {in_percent(made.error[0])})."
     else:
-        needed, price = about(made.votes_needed, "further vote"), number(two_digits(made.cost_needed))
+        votes = round(two_digits(max(made.votes_needed, 1.0)))
+        needed, price = about(votes, "further vote"), number(two_digits(np.interp(votes, made.votes, made.cost)))
         text = f"{needed[0].upper()}{needed[1:]} on chosen pairs at a cost of {price} bring the "
         text += f"expected error to {in_percent(made.target)} (mean of {made.runs} simulated collections)."
     say(console, text, "bold")
