@@ -104,3 +104,12 @@ def test_the_stated_cost_is_that_of_the_stated_votes(tmp_path):
     text = " ".join(call("plan", path, "--target", 0.99 * now, "--runs", 2).output.split())
     found = re.search(r"About ([\d,]+) further votes? on chosen pairs at a cost of ([\d,.]+)", text)
     assert found and found[1] == found[2]
+
+
+def test_next_says_which_votes_it_counts_and_plan_does_not_repeat_it(tmp_path):
+    path = tmp_path / "votes.csv"
+    jr.simulate(8, 3, 60, flips=[0.05, 0.1, 0.2], truth="vote", random_state=1).frame.write_csv(path)
+    text = " ".join(call("next", path, "--target", 0.02, "--repeats").output.split())
+    assert re.search(r"about [\d,]+ more votes like those so far\. Of chosen pairs usually fewer are needed", text)
+    planned = " ".join(call("plan", path, "--target", 0.02, "--repeats", "--runs", 2, "--most", 20).output.split())
+    assert "Now: Expected error" in planned and "like those so far" not in planned

@@ -232,7 +232,7 @@ def _state(
             "go",
             f"The votes do not determine the direction of the ranking: collect more or give gold ({figures}).",
         )
-    more = "" if needed is None else f"; {about(max(needed, 1.0), 'more vote')}"
+    more = "" if needed is None else f"; {about(max(needed, 1.0), 'more vote')} like those so far"
     return "go", f"{figures[0].upper()}{figures[1:]}{more}."
 
 

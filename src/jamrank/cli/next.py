@@ -89,6 +89,8 @@ def _show(status: Status, chosen: list[Assignment], out: str | None, count: int)
 
     console = Console()
     say(console, f"{status.state}: {status.reason}", "bold")
+    if "like those so far" in status.reason:
+        say(console, "Of chosen pairs usually fewer are needed: jamrank plan estimates how many.")
     if chosen:
         columns = ["annotator", "left", "right", "question", "gain", "why"]
         rows = [

@@ -69,7 +69,7 @@ def _print_json(made: Plan, status: Status) -> None:
 
 def _now(status: Status) -> str:
     """Return the reason of the status without what votes like the present ones do: these here are chosen."""
-    reason = re.sub("; about [0-9,]+ more votes?", "", status.reason)
+    reason = re.sub("; about [0-9,]+ more votes? like those so far", "", status.reason)
     return reason.replace("More votes like these will not reach the target: expected", "Expected")
 
 
