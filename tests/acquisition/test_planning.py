@@ -13,6 +13,7 @@ import jamrank as jr
 from jamrank.acquisition.channel import LEFT, RIGHT, TIE
 from jamrank.acquisition.planning import _vote
 from jamrank.cli import main
+from jamrank.selection.families import fit_families
 
 
 def call(*arguments: object):
@@ -109,7 +110,38 @@ def test_the_stated_cost_is_that_of_the_stated_votes(tmp_path):
 def test_next_says_which_votes_it_counts_and_plan_does_not_repeat_it(tmp_path):
     path = tmp_path / "votes.csv"
     jr.simulate(8, 3, 60, flips=[0.05, 0.1, 0.2], truth="vote", random_state=1).frame.write_csv(path)
-    text = " ".join(call("next", path, "--target", 0.02, "--repeats").output.split())
+    text = " ".join(call("next", path, "--target", 0.15, "--repeats").output.split())
     assert re.search(r"about [\d,]+ more votes like those so far\. Of chosen pairs usually fewer are needed", text)
-    planned = " ".join(call("plan", path, "--target", 0.02, "--repeats", "--runs", 2, "--most", 20).output.split())
+    planned = " ".join(call("plan", path, "--target", 0.15, "--repeats", "--runs", 2, "--most", 20).output.split())
     assert "Now: Expected error" in planned and "like those so far" not in planned
+
+
+def shared_tastes(path):
+    """Three of five judges share a taste that deviates from the scores."""
+    rng, rows = np.random.default_rng(4), ["annotator,left,right,winner"]
+    scores = 1.5 * rng.standard_normal(10)
+    taste = scores + rng.standard_normal(10)
+    for judge in range(5):
+        mind = taste if judge < 3 else scores
+        for _ in range(120):
+            a, b = rng.choice(10, 2, replace=False)
+            won = rng.random() < 1 / (1 + np.exp(mind[b] - mind[a]))
+            rows.append(f"j{judge},r{a},r{b},{'left' if won else 'right'}")
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_judges_who_share_a_taste_are_not_counted_as_independent(tmp_path):
+    path = shared_tastes(tmp_path / "votes.csv")
+    votes = jr.read_comparisons(path)
+    shared, independent = (jr.Chooser(given, random_state=0).status() for given in (jr.FamilyBT().fit(votes), votes))
+    told = json.loads(call("next", path, "--json").stdout)["status"]["expected_error"]
+    assert told == pytest.approx(shared.expected_error)
+    assert told > independent.expected_error + 0.01
+    gold = tmp_path / "gold.csv"
+    gold.write_text("left,right,winner\nr0,r1,left\n")
+    assert call("next", path, "--gold", gold).exit_code in (0, 10)
+
+
+def test_independent_judges_have_no_families():
+    assert fit_families(jr.simulate(10, 5, 600, truth="vote", random_state=3).votes) is None
