@@ -108,4 +108,4 @@ def _show(status: Status, chosen: list[Assignment], out: str | None, count: int)
         if len(chosen) < count:
             say(console, f"After these {NOTHING_LEFT}")
     if out is not None:
-        say(console, f"Wrote {out}.")
+        say(console, f"Wrote {out}." if chosen else f"Wrote {out}: it lists no comparisons.")
