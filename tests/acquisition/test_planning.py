@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -145,3 +146,19 @@ def test_judges_who_share_a_taste_are_not_counted_as_independent(tmp_path):
 
 def test_independent_judges_have_no_families():
     assert fit_families(jr.simulate(10, 5, 600, truth="vote", random_state=3).votes) is None
+
+
+def test_a_single_judge_is_asked_for_the_pair_that_decides_the_top():
+    """Every pair but one shares an item with it, so that the last pair nearly always did."""
+    rng = np.random.default_rng(5)
+    scores = {"a": 1.5, "b": 1.5, "c": 0.0, "d": -0.7, "e": -1.5}
+    votes = []
+    for _ in range(300):
+        left, right = rng.choice(list(scores), 2, replace=False)
+        won = rng.random() < 1 / (1 + np.exp(scores[right] - scores[left]))
+        votes.append(("judge", left, right, "left" if won else "right"))
+    votes.append(("judge", "a", "c", "left"))
+    asked = jr.Chooser(votes, "top-k", 1, random_state=0, explore=0.0, repeats=True).batch(10)
+    pairs = [{one.left, one.right} for one in asked]
+    assert pairs.count({"a", "b"}) >= 4
+    assert all(one != other for one, other in pairwise(pairs))

@@ -178,11 +178,12 @@ class Desk:
             below |= kind & room & (in_flight < fair * in_flight.sum() + 1)
         return able[below] if below.any() else able
 
-    def free(self, view: View, pairs: IntArray, rows: IntArray | None = None) -> BoolArray:
+    def free(self, view: View, pairs: IntArray, rows: IntArray | None = None, *, rested: bool = True) -> BoolArray:
         """Return which pairs each annotator may be asked: annotators by pairs.
 
         pairs: Indices of pairs of the view.
         rows: Indices of its annotators; by default all.
+        rested: Whether to leave out both items of an annotator's last pair, otherwise that pair only.
         """
         annotators = (view.annotators if rows is None else view.annotators[rows]).tolist()
         first, second = view.first[pairs], view.second[pairs]
@@ -194,7 +195,8 @@ class Desk:
                 free[row] = ~_among(codes, done[:, 0] * len(self.pool.items) + done[:, 1])
             if who in self._last:
                 a, b = self._last[who]
-                fresh = free[row] & (first != a) & (second != a) & (first != b) & (second != b)
+                held_a, held_b = (first == a) | (second == a), (first == b) | (second == b)
+                fresh = free[row] & ~(held_a | held_b if rested else held_a & held_b)
                 # With two or three items one must be repeated; it may be if only a few of many pairs are candidates.
                 if fresh.any() or len(pairs) < len(view.first):
                     free[row] = fresh
