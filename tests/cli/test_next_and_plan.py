@@ -76,6 +76,7 @@ def test_exit_codes_say_how_it_stands(votes, tmp_path, more, code, state):
     result = call("next", votes, *[gold if one == "GOLD" else one for one in more], "--out", out)
     assert result.exit_code == code, result.output
     assert result.output.startswith(f"{state}: ")
+    assert "it lists no comparisons." in " ".join(result.output.split())
     assert pl.read_csv(out).height == 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -270,17 +270,19 @@ class Chooser:
         """
         if not len(self._pool.annotators):
             raise ParameterError("no annotators; give annotators, or votes that name some")
+        status = self.status()
         if most_votes is None:
-            guess = self.status().votes_needed
-            most_votes = max(20.0 * len(self._pool.items), 2.0 * (guess or 0.0))
+            most_votes = max(20.0 * len(self._pool.items), 2.0 * (status.votes_needed or 0.0))
         return simulate_collection(
             self._belief,
             self._goal(),
             STRATEGIES[self.strategy],
             self._desk.cost,
+            now=status.expected_error,
             target=self.target,
             runs=runs,
             most_votes=min(most_votes, _HORIZON * len(self._pool.items)),
+            left_to_ask=self._desk.left_to_ask(self._repeats_last),
             share_cap=self.share_cap,
             rng=self._rng,
         )
@@ -433,8 +435,3 @@ def _opened(given: Any) -> tuple[Any, NewModel | None]:
         return type(given)(**given.get_params())
 
     return votes, alike
-
-
-def as_rows(assignments: Iterable[Assignment]) -> list[dict[str, Any]]:
-    """Return assignments as rows of a table."""
-    return [asdict(assignment) for assignment in assignments]

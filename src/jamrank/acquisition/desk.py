@@ -178,11 +178,12 @@ class Desk:
             below |= kind & room & (in_flight < fair * in_flight.sum() + 1)
         return able[below] if below.any() else able
 
-    def free(self, view: View, pairs: IntArray, rows: IntArray | None = None) -> BoolArray:
+    def free(self, view: View, pairs: IntArray, rows: IntArray | None = None, *, rested: bool = True) -> BoolArray:
         """Return which pairs each annotator may be asked: annotators by pairs.
 
         pairs: Indices of pairs of the view.
         rows: Indices of its annotators; by default all.
+        rested: Whether to leave out both items of an annotator's last pair, otherwise that pair only.
         """
         annotators = (view.annotators if rows is None else view.annotators[rows]).tolist()
         first, second = view.first[pairs], view.second[pairs]
@@ -194,7 +195,8 @@ class Desk:
                 free[row] = ~_among(codes, done[:, 0] * len(self.pool.items) + done[:, 1])
             if who in self._last:
                 a, b = self._last[who]
-                fresh = free[row] & (first != a) & (second != a) & (first != b) & (second != b)
+                held_a, held_b = (first == a) | (second == a), (first == b) | (second == b)
+                fresh = free[row] & ~(held_a | held_b if rested else held_a & held_b)
                 # With two or three items one must be repeated; it may be if only a few of many pairs are candidates.
                 if fresh.any() or len(pairs) < len(view.first):
                     free[row] = fresh
@@ -224,6 +226,19 @@ class Desk:
         items = range(len(self.pool.items))
         sizes = Counter(self._own_question(item) if self._nested() else None for item in items).values()
         return sum(size * (size - 1) // 2 for size in sizes)
+
+    def left_to_ask(self, repeats: bool = False) -> float:
+        """Return how many comparisons can still be handed out.
+
+        repeats: Whether annotators may be asked the same again, once nothing else is left.
+        """
+        questions = self._questions_a_pair()
+        each = float("inf") if repeats or self._repeats else float(self.n_pairs() * questions)
+        left = 0.0
+        for who in range(len(self.pool.annotators)):
+            asked = sum(min(len(asked), questions) for asked in self._asked[who].values())
+            left += min(each - asked, self._capacity_of(who) - self._given[who] + self._before[who])
+        return max(left, 0.0)
 
     def question_of_items(self) -> IntArray | None:
         """Return the question of each item where each belongs to one, so that only items of the same are compared."""

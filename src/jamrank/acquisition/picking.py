@@ -17,6 +17,8 @@ from jamrank.typing import FloatArray, IntArray
 # A pair is easy if its order is at least this probable.
 _EASY = 0.95
 _SAME = 1e-9
+# An item is asked about twice in succession where this multiple of the value is missed otherwise, of so few pairs.
+_RESTED, _FEW = 2.0, 1_000
 # Smallest weight of a well-known annotator in random draws.
 _LEAST_DOUBT = 0.02
 # What a vote on a pair is for, other than the order of the pair.
@@ -64,6 +66,10 @@ def pick(
         return None
     value = np.where(free, proposals.value, -np.inf)
     best = value.max()
+    if view.goal.name != "ranking" and len(everything) <= _FEW:  # one pair may decide
+        also = np.where(desk.free(view, proposals.pairs, rested=False), proposals.value, -np.inf)
+        if also.max() > _RESTED * best:
+            value, best = also, also.max()
     row, column = np.nonzero(value >= best - _SAME * max(abs(best), 1e-300))
     at = int(view.rng.integers(len(row)))
     pair, who = int(proposals.pairs[column[at]]), int(view.annotators[row[at]])

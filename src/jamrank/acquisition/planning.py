@@ -3,7 +3,8 @@
 In each run a truth is drawn from the posterior, scores and annotators. Then the strategy chooses votes, round by
 round, which are drawn from that truth; the belief is updated vote by vote, without refits. The error compares the
 order of the belief with the truth of the run and, of few items, with draws from the belief: a few runs of a single
-truth would tell little of the order of two items.
+truth would tell little of the order of two items. The mean of the runs begins at the present error, and never
+increases: the expected error cannot, and a dip by chance must not count as the target.
 """
 
 from __future__ import annotations
@@ -12,13 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
 
 from jamrank.acquisition.belief import Belief
-from jamrank.acquisition.channel import LEFT, RIGHT
+from jamrank.acquisition.channel import LEFT, RIGHT, TIE, outcomes
 from jamrank.acquisition.goals import Goal
 from jamrank.acquisition.groups import joinable_groups
-from jamrank.acquisition.stopping import error_of_draws
+from jamrank.acquisition.stopping import error_of_draws, verdict_error
 from jamrank.acquisition.view import Proposals, View, candidate_pairs
 from jamrank.typing import FloatArray, IntArray
 
@@ -42,6 +42,8 @@ class Plan:
     votes_needed, cost_needed : float or None
         Votes at which the mean error reaches the target; None if not within the horizon.
     runs : int
+    exhausted : bool
+        Whether it ends because nothing is left to ask: every annotator has judged every pair or has no capacity left.
     """
 
     votes: FloatArray
@@ -53,6 +55,7 @@ class Plan:
     votes_needed: float | None
     cost_needed: float | None
     runs: int
+    exhausted: bool = False
 
 
 def simulate_collection(
@@ -61,25 +64,35 @@ def simulate_collection(
     strategy: Callable[[View], Proposals],
     cost: FloatArray,
     *,
+    now: float,
     target: float,
     runs: int,
     most_votes: float,
+    left_to_ask: float,
     share_cap: float,
     rng: np.random.Generator,
 ) -> Plan:
-    """Simulate the collection a few times and say when its error reaches the target."""
+    """Simulate the collection a few times and say when its error reaches the target.
+
+    now: The present error.
+    left_to_ask: How many comparisons can be asked at most.
+    """
     n_items = len(belief.pool.items)
     a_round = max(n_items // 2, len(cost), int(np.ceil(most_votes / _MOST_ROUNDS)))
     rounds = max(int(np.ceil(most_votes / a_round)), 1)
+    exhausted = rounds * a_round > left_to_ask
+    if exhausted:
+        rounds = int(np.ceil(left_to_ask / a_round))
+        a_round = int(left_to_ask) // max(rounds, 1)
     curves = [_run(belief.copy(), goal, strategy, cost, a_round, rounds, share_cap, rng) for _ in range(runs)]
     errors, costs, joined = zip(*curves, strict=True)
     error, price = np.stack(errors), np.mean(costs, axis=0)
-    mean = error.mean(axis=0)
+    mean = _never_increasing(error.mean(axis=0), now)
     votes = np.arange(rounds + 1, dtype=np.float64) * a_round
     low, high = np.quantile(error, [0.05, 0.95], axis=0)
     at = _crossing(mean, target, max(joined))
     needed, paid = (None, None) if at is None else (_between(votes, at), _between(price, at))
-    return Plan(votes, price, mean, low, high, target, needed, paid, runs)
+    return Plan(votes, price, mean, low, high, target, needed, paid, runs, exhausted)
 
 
 def _run(
@@ -104,8 +117,8 @@ def _run(
         for annotator, left, right in zip(who.tolist(), first.tolist(), second.tolist(), strict=True):
             if rng.random() < 0.5:
                 left, right = right, left
-            chance = flips[annotator] + (1 - 2 * flips[annotator]) * expit(truth[left] - truth[right])
-            belief.observe(annotator, left, right, LEFT if rng.random() < chance else RIGHT)
+            outcome = _vote(truth[left] - truth[right], flips[annotator], belief.tie[annotator], rng)
+            belief.observe(annotator, left, right, outcome)
         np.add.at(given, who, 1.0)
         if component is not None:
             asked = np.concatenate([asked, [first, second]], axis=1)
@@ -127,10 +140,19 @@ def _draw_truth(belief: Belief, rng: np.random.Generator) -> tuple[FloatArray, F
     return scores.mean + noise, belief.reliability.draw(rng, np.asarray(votes, dtype=np.float64))
 
 
+def _vote(margin: float, flip: float, tie: float, rng: np.random.Generator) -> int:
+    says_left = np.asarray(flip), np.asarray(1 - flip)
+    right, left, _ = outcomes(np.asarray(margin), says_left, tie).tolist()
+    drawn = rng.random()
+    return LEFT if drawn < left else RIGHT if drawn < left + right or not tie else TIE
+
+
 def _error(
     belief: Belief, goal: Goal, truth: FloatArray, component: IntArray | None, rng: np.random.Generator
 ) -> float:
     """Return the error by the truth and as many draws from the belief as few items need."""
+    if goal.name == "verdicts":
+        return verdict_error(belief)
     mean = belief.scores.mean - belief.scores.mean.mean()
     drawn = mean + belief.scores.deviations(_COMPARED // max(len(mean), 1), rng)
     return error_of_draws(np.concatenate([(truth - truth.mean())[None, :], drawn]), mean, goal, component)
@@ -161,6 +183,16 @@ def _ask(
     best = np.argsort(-value.max(axis=0))
     pairs = proposals.pairs[np.resize(best, len(seats))]
     return rng.permutation(seats), first[pairs], second[pairs]
+
+
+def _never_increasing(error: FloatArray, now: float) -> FloatArray:
+    """Return the nearest curve that begins at the present error and never increases."""
+    from scipy.optimize import isotonic_regression
+
+    if len(error) == 1:
+        return np.array([now])
+    later = isotonic_regression(error[1:], increasing=False).x
+    return np.concatenate([[now], np.minimum(later, now)])
 
 
 def _crossing(error: FloatArray, target: float, earliest: int) -> float | None:

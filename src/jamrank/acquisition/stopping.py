@@ -184,7 +184,7 @@ def assess(
     judged = goal.name == "verdicts"
     component = None if judged or belief.has_features else joinable_groups(belief.pool, goal.group)
     curve = error_curve(belief.scores, goal, belief.prior_variance, component)
-    error = _verdict_error(belief) if judged else curve(0.0)
+    error = verdict_error(belief) if judged else curve(0.0)
     sign_open = not sign_settled and not _sign_settled(belief)
     if not judged and error <= _NEAR * target and not sign_open and component is None:
         error = _closer_look(belief, goal, error)
@@ -232,7 +232,7 @@ def _state(
             "go",
             f"The votes do not determine the direction of the ranking: collect more or give gold ({figures}).",
         )
-    more = "" if needed is None else f"; {about(max(needed, 1.0), 'more vote')}"
+    more = "" if needed is None else f"; {about(max(needed, 1.0), 'more vote')} like those so far"
     return "go", f"{figures[0].upper()}{figures[1:]}{more}."
 
 
@@ -290,7 +290,8 @@ def _sign_settled(belief: Belief) -> bool:
     return orientation(belief.reliability.flip, 1.0 / np.maximum(variance, 1e-6), decided).settled
 
 
-def _verdict_error(belief: Belief) -> float:
+def verdict_error(belief: Belief) -> float:
+    """Return the expected share of annotators who get a wrong verdict."""
     if len(belief.pool.annotators) < 2:  # a lone annotator cannot be judged
         return 1.0
     sure = np.stack([belief.reliability.between(low, high) for low, high in _VERDICTS])

@@ -16,11 +16,15 @@ from jamrank.errors import InputError, ParameterError
 if TYPE_CHECKING:
     from jamrank.acquisition import Chooser
     from jamrank.data.comparisons import Comparisons
-    from jamrank.models import JAM
+    from jamrank.models import RankingModel
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _GOALS = ("ranking", "top-k", "threshold", "verdicts")
+NOTHING_LEFT = (
+    "no pair is left to ask: every annotator was asked about all pairs or has no capacity left. Give more annotators "
+    "(--annotators FILE), or ask the same again (--repeats)."
+)
 _GOAL = "What to determine: the order of all items, the top k, which items pass a threshold, or verdicts."
 _STRATEGY = "How pairs are chosen: information, swiss, random, uncertainty or top-two."
 
@@ -104,7 +108,7 @@ def open_chooser(request: CollectionRequest, quiet: bool) -> Chooser:
     items, questions = _read_items(request.items, [] if votes is None else votes.items.tolist())
     names, costs, capacity = _read_annotators(request.annotators, [] if votes is None else votes.annotators.tolist())
     return Chooser(
-        votes if votes is None or request.features is not None else _with_model(votes),
+        votes if votes is None or request.features is not None else _with_model(votes, request.gold is None),
         request.goal,
         request.k,
         _threshold(request.threshold, [*items, *([] if votes is None else votes.items.tolist())]),
@@ -124,17 +128,28 @@ def open_chooser(request: CollectionRequest, quiet: bool) -> Chooser:
     )
 
 
-def _with_model(votes: Comparisons) -> Comparisons | JAM:
-    """Return a JAM fitted to votes of which those on a pair share a truth, from which the chooser takes its model."""
+def _with_model(votes: Comparisons, families: bool) -> Comparisons | RankingModel:
+    """Return the model that the chooser takes where votes are not independent, otherwise the votes.
+
+    FamilyBT where annotators share tastes, JAM where the votes on a pair share a truth.
+
+    families: Whether to try FamilyBT, which uses no gold pairs.
+    """
     import warnings
 
     from jamrank.errors import JamrankWarning
     from jamrank.models import JAM
     from jamrank.selection.agreeing import agree_more
     from jamrank.selection.design import FEWEST_TO_COMPARE, examine_design
+    from jamrank.selection.families import fit_families
 
     design = examine_design(votes)
-    if design.n_annotators < 2 or not design.repeats or design.one_pair or design.n_decided < FEWEST_TO_COMPARE:
+    if design.n_annotators < 2 or design.one_pair or design.n_decided < FEWEST_TO_COMPARE:
+        return votes
+    shared = fit_families(votes) if families else None
+    if shared is not None:
+        return shared
+    if not design.repeats:
         return votes
     if not agree_more(votes, "flip"):
         return votes

@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jamrank.cli.collection import CollectionRequest, collection_options, open_chooser
+from jamrank.cli.collection import NOTHING_LEFT, CollectionRequest, collection_options, open_chooser
 
 if TYPE_CHECKING:
     from jamrank.acquisition import Assignment, Status
 
 EXIT_CODES = {"go": 0, "reached": 10, "futile": 11, "budget spent": 12}
 _COLUMNS = ("annotator", "left", "right", "question", "gain", "probability", "strategy", "why")
-_NOTHING_LEFT = (
-    "No pair is left to ask: every annotator was asked about all pairs or has no capacity left. Give more annotators "
-    "(--annotators FILE), or ask the same again (--repeats)."
-)
 
 
 @click.command(
@@ -55,13 +51,13 @@ def next(count: int, out: str | None, as_json: bool, quiet: bool, **given: Any) 
     with stage(console, "choosing", silent):
         chosen = chooser.batch(count) if status.state == "go" else []
     if status.state == "go" and not chosen:
-        status = replace(status, state="futile", reason=_NOTHING_LEFT)
+        status = replace(status, state="futile", reason=f"N{NOTHING_LEFT[1:]}")
     if out is not None:
         _write(out, chosen)
     if as_json and not quiet:
         _print_json(status, chosen)
     elif not quiet:
-        _show(status, chosen, out)
+        _show(status, chosen, out, count)
     sys.exit(EXIT_CODES[status.state])
 
 
@@ -84,7 +80,7 @@ def _print_json(status: Status, chosen: list[Assignment]) -> None:
     print_json({"status": asdict(status), "assignments": [asdict(one) for one in chosen]})
 
 
-def _show(status: Status, chosen: list[Assignment], out: str | None) -> None:
+def _show(status: Status, chosen: list[Assignment], out: str | None, count: int) -> None:
     from rich.console import Console
 
     from jamrank.cli.display import print_table
@@ -93,6 +89,8 @@ def _show(status: Status, chosen: list[Assignment], out: str | None) -> None:
 
     console = Console()
     say(console, f"{status.state}: {status.reason}", "bold")
+    if "like those so far" in status.reason:
+        say(console, "Of chosen pairs usually fewer are needed: jamrank plan estimates how many.")
     if chosen:
         columns = ["annotator", "left", "right", "question", "gain", "why"]
         rows = [
@@ -107,5 +105,7 @@ def _show(status: Status, chosen: list[Assignment], out: str | None) -> None:
             for one in chosen
         ]
         print_table(console, "Ask next", columns, rows)
+        if len(chosen) < count:
+            say(console, f"After these {NOTHING_LEFT}")
     if out is not None:
-        say(console, f"Wrote {out}.")
+        say(console, f"Wrote {out}." if chosen else f"Wrote {out}: it lists no comparisons.")

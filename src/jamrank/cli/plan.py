@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jamrank.cli.collection import CollectionRequest, collection_options, open_chooser
+from jamrank.cli.collection import NOTHING_LEFT, CollectionRequest, collection_options, open_chooser
 from jamrank.cli.types import FINITE
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def plan(runs: int, most: float | None, picture: str | None, as_json: bool, quie
     console = Console(stderr=True)
     silent = quiet or as_json
     with stage(console, "fitting the votes", silent):
+        given["seed"] = given["seed"] or 0  # the same votes have the same plan
         chooser = open_chooser(CollectionRequest(**given), silent)
         status = chooser.status()
     with stage(console, f"simulating {runs} collections", silent):
@@ -66,6 +67,12 @@ def _print_json(made: Plan, status: Status) -> None:
     print_json({"status": asdict(status), "plan": text})
 
 
+def _now(status: Status) -> str:
+    """Return the reason of the status without what votes like the present ones do: these here are chosen."""
+    reason = re.sub("; about [0-9,]+ more votes? like those so far", "", status.reason)
+    return reason.replace("More votes like these will not reach the target: expected", "Expected")
+
+
 def _show(made: Plan, status: Status, budget: float | None, picture: str | None) -> None:
     import numpy as np
     from rich.console import Console
@@ -75,17 +82,19 @@ def _show(made: Plan, status: Status, budget: float | None, picture: str | None)
     from jamrank.text import about, in_percent, many, number, two_digits
 
     console = Console()
-    # How many votes like the present ones are needed is another question than how many that are chosen.
-    say(console, f"Now: {re.sub('; about [0-9,]+ more votes?', '', status.reason)}")
+    say(console, f"Now: {_now(status)}")
     if made.votes_needed is None or made.cost_needed is None:
         horizon = f"{many(float(made.votes[-1]), 'further vote')}"
         text = f"The target of {in_percent(made.target)} is not reached within {horizon}; "
         text += f"error then {in_percent(made.error[-1])}."
+        if made.exhausted:
+            text += f" After that {NOTHING_LEFT}"
     elif made.votes_needed == 0:
         text = f"No further votes are needed for an expected error of {in_percent(made.target)} "
         text += f"(mean of {made.runs} simulated collections: {in_percent(made.error[0])})."
     else:
-        needed, price = about(made.votes_needed, "further vote"), number(two_digits(made.cost_needed))
+        votes = round(two_digits(max(made.votes_needed, 1.0)))
+        needed, price = about(votes, "further vote"), number(two_digits(np.interp(votes, made.votes, made.cost)))
         text = f"{needed[0].upper()}{needed[1:]} on chosen pairs at a cost of {price} bring the "
         text += f"expected error to {in_percent(made.target)} (mean of {made.runs} simulated collections)."
     say(console, text, "bold")

@@ -52,6 +52,16 @@ def differ_in_taste(votes: Comparisons) -> bool:
     return taste_p_value(said, null.scores_[items], flips[annotators]) <= _FALSE_ALARM
 
 
+def fit_families(votes: Comparisons) -> RankingModel | None:
+    """Fit FamilyBT where annotators may share tastes; None where it finds that they do not, or no common ranking."""
+    if votes.n_ties or not differ_in_taste(votes):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JamrankWarning)
+        model = find_model("FamilyBT")().fit(votes)
+    return model if _own_tastes(model) > _LIKELY and _alike(model) >= _IN_COMMON else None
+
+
 def _in_cycles(votes: Comparisons) -> bool:
     """Return whether decided votes join all items that have some, by more pairs than needed."""
     counts = PairCounts.decided(votes)

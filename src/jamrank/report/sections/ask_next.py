@@ -39,7 +39,9 @@ def _render(report: Report) -> str:
         )
     written = table(frame.iter_rows(named=True), columns, "Pairs of items, the most informative first")
     more = tag("code", "jamrank next VOTES --count 50 --out next.csv")
-    return paragraph(text) + written + tag("p", f"{more} writes a list with annotators and sides.")
+    lower = tag("code", "--target")
+    ends = f"none once its target is reached ({lower} sets a lower one)"
+    return paragraph(text) + written + tag("p", f"{more} writes a list with annotators and sides; {ends}.")
 
 
 def _to_settle(row: Row) -> str:

@@ -1,0 +1,164 @@
+"""The simulated collection of ``jamrank plan``."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import jamrank as jr
+from jamrank.acquisition.channel import LEFT, RIGHT, TIE
+from jamrank.acquisition.planning import _vote
+from jamrank.cli import main
+from jamrank.selection.families import fit_families
+
+
+def call(*arguments: object):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def a_close_top(tmp_path):
+    """Two items of eight are about equally good, and every pair was compared often: no vote will tell them apart."""
+    rng, rows = np.random.default_rng(1), ["left,right,winner"]
+    scores = np.array([2.02, 2.0, 0.8, 0.5, 0.0, -0.5, -1.0, -2.0])
+    for _ in range(1200):
+        left, right = rng.choice(8, 2, replace=False)
+        won = rng.random() < 1 / (1 + np.exp(scores[right] - scores[left]))
+        rows.append(f"m{left},m{right},{'left' if won else 'right'}")
+    path = tmp_path / "votes.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_a_plan_begins_at_the_present_error_and_never_increases(tmp_path):
+    given = [a_close_top(tmp_path), "--goal", "top-k", "-k", 1, "--target", 0.002, "--runs", 4, "--most", 240]
+    told = json.loads(call("plan", *given, "--json").stdout)
+    error = np.array(told["plan"]["error"])
+    assert error[0] == told["status"]["expected_error"] > 0.002
+    assert (np.diff(error) <= 0).all()
+    # Chosen votes may reach what votes like the present ones do not.
+    assert told["status"]["state"] == "futile"
+    text = " ".join(call("plan", *given).output.split())
+    assert text.startswith("note: ") or text.startswith("Now: Expected error")
+    assert "Now: Expected error" in text and "More votes like these" not in text
+
+
+def test_the_same_votes_have_the_same_plan(tmp_path):
+    given = [a_close_top(tmp_path), "--runs", 2, "--most", 60]
+    assert call("plan", *given).output == call("plan", *given).output
+
+
+def test_a_plan_for_verdicts_is_about_verdicts():
+    votes = jr.simulate(10, 4, 80, flips=[0.1, 0.3, 0.45, 0.6], truth="vote", random_state=2).votes
+    chooser = jr.Chooser(votes, "verdicts", random_state=0, repeats=True)
+    plan = chooser.plan(runs=4, most_votes=200)
+    assert plan.low[0] == pytest.approx(chooser.status().expected_error) == plan.high[0]
+
+
+def test_simulated_votes_tie_as_often_as_those_of_the_belief():
+    rng = np.random.default_rng(0)
+    drawn = np.bincount([_vote(0.0, 0.1, 1.0, rng) for _ in range(4_000)], minlength=3) / 4_000
+    assert drawn[[RIGHT, LEFT, TIE]] == pytest.approx([0.25, 0.25, 0.5], abs=0.03)
+    decided = [_vote(1.0, 0.1, 0.0, rng) for _ in range(4_000)]
+    assert TIE not in decided
+    assert np.mean(np.equal(decided, LEFT)) == pytest.approx(0.1 + 0.8 / (1 + np.exp(-1.0)), abs=0.03)
+
+
+def few_left(tmp_path):
+    """Two annotators and five items: of 20 comparisons 12 were made."""
+    rng, path = np.random.default_rng(0), tmp_path / "few.csv"
+    pairs = [(who, a, b) for who in ("me", "you") for a in range(5) for b in range(a)]
+    made = [pairs[k] for k in rng.permutation(20)[:12]]
+    rows = [f"{who},d{a},d{b},{rng.choice(['left', 'right'])}" for who, a, b in made]
+    path.write_text("\n".join(["annotator,left,right,winner", *rows]) + "\n")
+    return path
+
+
+def test_neither_plan_nor_next_count_on_votes_that_cannot_be_asked(tmp_path):
+    path = few_left(tmp_path)
+    told = json.loads(call("plan", path, "--runs", 2, "--target", 0.01, "--json").stdout)["plan"]
+    assert told["exhausted"] and told["votes"][-1] == 8 and told["votes_needed"] is None
+    for command, first in (("plan", "After that"), ("next", "After these")):
+        text = " ".join(call(command, path, "--target", 0.01).output.split())
+        assert f"{first} no pair is left to ask" in text and "--repeats" in text
+    again = json.loads(call("plan", path, "--runs", 2, "--target", 0.01, "--repeats", "--json").stdout)["plan"]
+    assert not again["exhausted"] and again["votes"][-1] > 8
+    assert "no pair is left" not in call("next", path, "--count", 3).output
+    # All of them are handed out, and no more.
+    assert len(json.loads(call("next", path, "--count", 30, "--target", 0.01, "--json").stdout)["assignments"]) == 8
+
+
+def test_where_nothing_is_left_the_plan_is_the_present_error(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text("annotator,left,right,winner\nann,tea,milk,left\n")
+    result = call("plan", path, "--runs", 2)
+    assert result.exit_code == 0 and "not reached within 0 further votes" in result.output
+    assert "no pair is left to ask" in result.output
+
+
+def test_the_stated_cost_is_that_of_the_stated_votes(tmp_path):
+    path = a_close_top(tmp_path)
+    now = jr.Chooser(jr.read_comparisons(path), random_state=0).status().expected_error
+    text = " ".join(call("plan", path, "--target", 0.99 * now, "--runs", 2).output.split())
+    found = re.search(r"About ([\d,]+) further votes? on chosen pairs at a cost of ([\d,.]+)", text)
+    assert found and found[1] == found[2]
+
+
+def test_next_says_which_votes_it_counts_and_plan_does_not_repeat_it(tmp_path):
+    path = tmp_path / "votes.csv"
+    jr.simulate(8, 3, 60, flips=[0.05, 0.1, 0.2], truth="vote", random_state=1).frame.write_csv(path)
+    text = " ".join(call("next", path, "--target", 0.15, "--repeats").output.split())
+    assert re.search(r"about [\d,]+ more votes like those so far\. Of chosen pairs usually fewer are needed", text)
+    planned = " ".join(call("plan", path, "--target", 0.15, "--repeats", "--runs", 2, "--most", 20).output.split())
+    assert "Now: Expected error" in planned and "like those so far" not in planned
+
+
+def shared_tastes(path):
+    """Three of five judges share a taste that deviates from the scores."""
+    rng, rows = np.random.default_rng(4), ["annotator,left,right,winner"]
+    scores = 1.5 * rng.standard_normal(10)
+    taste = scores + rng.standard_normal(10)
+    for judge in range(5):
+        mind = taste if judge < 3 else scores
+        for _ in range(120):
+            a, b = rng.choice(10, 2, replace=False)
+            won = rng.random() < 1 / (1 + np.exp(mind[b] - mind[a]))
+            rows.append(f"j{judge},r{a},r{b},{'left' if won else 'right'}")
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_judges_who_share_a_taste_are_not_counted_as_independent(tmp_path):
+    path = shared_tastes(tmp_path / "votes.csv")
+    votes = jr.read_comparisons(path)
+    shared, independent = (jr.Chooser(given, random_state=0).status() for given in (jr.FamilyBT().fit(votes), votes))
+    told = json.loads(call("next", path, "--json").stdout)["status"]["expected_error"]
+    assert told == pytest.approx(shared.expected_error)
+    assert told > independent.expected_error + 0.01
+    gold = tmp_path / "gold.csv"
+    gold.write_text("left,right,winner\nr0,r1,left\n")
+    assert call("next", path, "--gold", gold).exit_code in (0, 10)
+
+
+def test_independent_judges_have_no_families():
+    assert fit_families(jr.simulate(10, 5, 600, truth="vote", random_state=3).votes) is None
+
+
+def test_a_single_judge_is_asked_for_the_pair_that_decides_the_top():
+    """Every pair but one shares an item with it, so that the last pair nearly always did."""
+    rng = np.random.default_rng(5)
+    scores = {"a": 1.5, "b": 1.5, "c": 0.0, "d": -0.7, "e": -1.5}
+    votes = []
+    for _ in range(300):
+        left, right = rng.choice(list(scores), 2, replace=False)
+        won = rng.random() < 1 / (1 + np.exp(scores[right] - scores[left]))
+        votes.append(("judge", left, right, "left" if won else "right"))
+    votes.append(("judge", "a", "c", "left"))
+    asked = jr.Chooser(votes, "top-k", 1, random_state=0, explore=0.0, repeats=True).batch(10)
+    pairs = [{one.left, one.right} for one in asked]
+    assert pairs.count({"a", "b"}) >= 4
+    assert all(one != other for one, other in pairwise(pairs))
