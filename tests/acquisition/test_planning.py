@@ -139,6 +139,8 @@ def test_judges_who_share_a_taste_are_not_counted_as_independent(tmp_path):
     told = json.loads(call("next", path, "--json").stdout)["status"]["expected_error"]
     assert told == pytest.approx(shared.expected_error)
     assert told > independent.expected_error + 0.01
+    given = [path, "--runs", 2, "--target", 0.9 * told, "--json"]
+    assert json.loads(call("plan", *given).stdout)["plan"]["votes_needed"] > 10
     gold = tmp_path / "gold.csv"
     gold.write_text("left,right,winner\nr0,r1,left\n")
     assert call("next", path, "--gold", gold).exit_code in (0, 10)

@@ -18,7 +18,7 @@ from jamrank.acquisition.belief import Belief
 from jamrank.acquisition.channel import LEFT, RIGHT, TIE, outcomes
 from jamrank.acquisition.goals import Goal
 from jamrank.acquisition.groups import joinable_groups
-from jamrank.acquisition.stopping import error_of_draws, verdict_error
+from jamrank.acquisition.stopping import error_curve, error_of_draws, verdict_error
 from jamrank.acquisition.view import Proposals, View, candidate_pairs
 from jamrank.typing import FloatArray, IntArray
 
@@ -86,7 +86,7 @@ def simulate_collection(
         a_round = int(left_to_ask) // max(rounds, 1)
     curves = [_run(belief.copy(), goal, strategy, cost, a_round, rounds, share_cap, rng) for _ in range(runs)]
     errors, costs, joined = zip(*curves, strict=True)
-    error, price = np.stack(errors), np.mean(costs, axis=0)
+    error, price = np.stack(errors) * _excess(belief, goal, now), np.mean(costs, axis=0)
     mean = _never_increasing(error.mean(axis=0), now)
     votes = np.arange(rounds + 1, dtype=np.float64) * a_round
     low, high = np.quantile(error, [0.05, 0.95], axis=0)
@@ -183,6 +183,17 @@ def _ask(
     best = np.argsort(-value.max(axis=0))
     pairs = proposals.pairs[np.resize(best, len(seats))]
     return rng.permutation(seats), first[pairs], second[pairs]
+
+
+def _excess(belief: Belief, goal: Goal, now: float) -> float:
+    """Return the present error as a multiple of that by the belief, whose annotators share no tastes.
+
+    The same factor is assumed later.
+    """
+    if goal.name == "verdicts":
+        return 1.0
+    component = None if belief.has_features else joinable_groups(belief.pool, goal.group)
+    return now / max(error_curve(belief.scores, goal, belief.prior_variance, component)(0.0), 1e-12)
 
 
 def _never_increasing(error: FloatArray, now: float) -> FloatArray:
