@@ -158,22 +158,15 @@ __global__ void marginal_lists(Long items, Long base, Long count, Long chunk, co
         const bool live = begin + threadIdx.x < end;
         layout.of(base + at, one, other);
         const Long from = vote_start[at] - vote_base, to = vote_start[at + 1] - vote_base;
-        double log_first = 0.0, log_second = 0.0;
-        for (Long v = from; v < to; ++v) {
-            const double times = vote_weight ? vote_weight[v] : 1.0;
-            log_second += times * tables[2 * vote[v]];
-            log_first += times * tables[2 * vote[v] + 1];
-        }
-        // Of the two likelihoods over the larger one, one is 1.
-        const double largest = fmax(log_first, log_second), least = exp(-fabs(log_first - log_second));
+        const OfList likely(from, to, vote, vote_weight, tables);
         const Margin margin(scores, variance, one, other);
-        const Truth truth = settled(margin, log_first == largest ? 1.0 : least, log_second == largest ? 1.0 : least);
+        const Truth truth = settled(margin, likely.if_first, likely.if_second);
         Linked linked;
         linked.add(margin, truth, 1.0, false);
         sums.add(live, at, one, other, margin, linked);
         if (!live) continue;
         logs.times(truth.value);
-        value += largest + 0.5 * margin.spread * truth.pull * truth.pull;
+        value += likely.log_largest + 0.5 * margin.spread * truth.pull * truth.pull;
         for (Long v = from; v < to; ++v) {
             const double times = vote_weight ? vote_weight[v] : 1.0;
             tally.add(vote[v], fixed(times * truth.q, by_kind));

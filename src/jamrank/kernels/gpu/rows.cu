@@ -76,18 +76,10 @@ __global__ void over_lists(Long items, Long base, Long count, Long chunk, const 
         const bool live = begin + threadIdx.x < span.end;
         layout.of(base + at, one, other);
         const Long from = vote_start[at] - vote_base, to = vote_start[at + 1] - vote_base;
-        double log_first = 0.0, log_second = 0.0;
-        for (Long v = from; v < to; ++v) {
-            const double times = vote_weight ? vote_weight[v] : 1.0;
-            log_second += times * tables[2 * vote[v]];
-            log_first += times * tables[2 * vote[v] + 1];
-        }
-        const double largest = fmax(log_first, log_second);
+        const OfList likely(from, to, vote, vote_weight, tables);
         const Prior prior(scores[one] - scores[other]);
-        // Of the two likelihoods over the larger one, one is 1.
-        const double least = exp(-fabs(log_first - log_second));
-        const double joint_first = prior.first * (log_first == largest ? 1.0 : least);
-        const double joint = joint_first + prior.second * (log_second == largest ? 1.0 : least), total = 1.0 + prior.least;
+        const double joint_first = prior.first * likely.if_first;
+        const double joint = joint_first + prior.second * likely.if_second, total = 1.0 + prior.least;
         const double share = reciprocal(total), q = joint_first * reciprocal(joint), bend = prior.least * share * share;
         if (posterior && live) posterior[at] = q;
         if (!gradient) continue;
@@ -96,7 +88,7 @@ __global__ void over_lists(Long items, Long base, Long count, Long chunk, const 
         sums.add(live, one, other, q - prior.first * share, curved);
         if (!live) continue;
         logs.times(joint * share);
-        value += largest;
+        value += likely.log_largest;
         for (Long v = from; v < to; ++v)
             tally.add(vote[v], fixed(vote_weight ? vote_weight[v] * q : q, by_kind));
     }

@@ -184,3 +184,22 @@ struct Prior {
         second = margin >= 0.0 ? least : 1.0;
     }
 };
+
+// The likelihoods of a row's list of votes under either truth, over the larger of them: one of the two is 1. `tables` has
+// the log-likelihoods of each kind of vote.
+struct OfList {
+    double log_largest, if_first, if_second;
+
+    __device__ OfList(Long from, Long to, const int* vote, const double* vote_weight, const double* tables) {
+        double log_first = 0.0, log_second = 0.0;
+        for (Long v = from; v < to; ++v) {
+            const double times = vote_weight ? vote_weight[v] : 1.0;
+            log_second += times * tables[2 * vote[v]];
+            log_first += times * tables[2 * vote[v] + 1];
+        }
+        log_largest = fmax(log_first, log_second);
+        const double least = exp(-fabs(log_first - log_second));
+        if_first = log_first == log_largest ? 1.0 : least;
+        if_second = log_second == log_largest ? 1.0 : least;
+    }
+};
