@@ -25,7 +25,7 @@ class ItemDifference:
     above, below: The item that is more probably above, and the other.
     probability: Of `above` being truly above `below`.
     difference, low, high: The difference of their scores and its 95 % interval.
-    settled: Whether this interval leaves out 0: the probability is at least 97.5 %.
+    settled: Whether this interval leaves out 0: the probability is at least 97.5 %, and the orientation is known.
     connected: Whether votes connect the two items, directly or through others; otherwise nothing is settled.
     for_above, for_below, ties: Votes between the two, by outcome.
     """
@@ -63,10 +63,15 @@ def compare_items(analysis: Analysis, a: Any, b: Any) -> ItemDifference:
     gap, low, high = (points * value for value in order.difference(upper, lower))
     connected = order.group is None or bool(order.group[upper] == order.group[lower])
     won, lost, ties = _votes_between(analysis.votes, upper, lower)
-    settled = connected and probability >= SETTLED
+    settled = connected and probability >= SETTLED and not _direction_open(analysis)
     return ItemDifference(
         items[upper], items[lower], probability, gap, low, high, settled, connected, won, lost, ties
     )
+
+
+def _direction_open(analysis: Analysis) -> bool:
+    """Tell whether annotators balance each other, so that all orders may be the other way round."""
+    return analysis.result.judging.annotators.orientation.open
 
 
 def _votes_between(votes: Any, upper: int, lower: int) -> tuple[float, float, float]:
@@ -89,7 +94,13 @@ def difference_sentences(analysis: Analysis, found: ItemDifference) -> list[str]
             f"{above} and {below} cannot be compared: no decided votes connect them, directly or through others.",
             *_direct(found, above, below),
         ]
-    if found.difference == 0:
+    if _direction_open(analysis) and found.difference != 0:
+        certain = (
+            f"{above} is above {below} with probability {percent(found.probability)}, or the other way round: "
+            "annotators vote against each other with about equal weight, so the ranking may be upside down; add gold "
+            "pairs (--gold)."
+        )
+    elif found.difference == 0:
         certain = f"{above} and {below} have the same score; their order is not settled."
     elif found.settled:
         certain = f"{above} is above {below} with probability {percent(found.probability)}: settled at 95 %."

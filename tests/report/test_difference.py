@@ -1,0 +1,18 @@
+"""Two items side by side where annotators balance each other."""
+
+from __future__ import annotations
+
+import jamrank as jr
+from jamrank.report.analysis import Analysis
+from jamrank.report.difference import compare_items, difference_sentences
+
+
+def test_no_order_is_settled_where_the_orientation_is_open():
+    for flips, is_open in (([0.02, 0.98], True), ([0.02, 0.1], False)):
+        votes = jr.simulate(6, 2, 1000, flips=flips, truth="vote", random_state=0).votes
+        model = jr.CrowdBT().fit(votes)
+        best, worst = model.ranking_["item"][0], model.ranking_["item"][-1]
+        analysis = Analysis(model.result_, votes)
+        found = compare_items(analysis, best, worst)
+        assert found.settled != is_open
+        assert ("or the other way round" in difference_sentences(analysis, found)[0]) == is_open
