@@ -368,6 +368,14 @@ def test_an_annotator_whom_nobody_can_contradict_is_alone(model):
     assert row["verdict"] == "alone"
 
 
+@pytest.mark.filterwarnings("ignore::jamrank.errors.JamrankWarning")
+def test_votes_that_are_all_ties_get_a_verdict_where_a_model_takes_them():
+    votes = jr.Comparisons.from_arrays(["a", "b"], ["b", "c"], ["k", "l"], [0.5, 0.5])
+    model = jr.MajorityVote().fit(votes)
+    assert not model.result_.annotators.orientation.settled
+    assert model.annotators_["verdict"].to_list() == ["too few votes"] * 2
+
+
 @pytest.mark.parametrize("name", AUTO_IN_LONG)
 def test_ties_are_used_or_left_out_with_a_count(name):
     written = draw(1)

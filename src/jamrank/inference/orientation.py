@@ -65,8 +65,10 @@ def orientation(flip: FloatArray, information: FloatArray, votes: FloatArray) ->
     information: Fisher information on the logit of each flip.
     votes: Decided votes of each annotator.
     """
-    spread = np.divide(flip * (1 - flip), np.sqrt(information), out=np.full(len(flip), 0.5), where=information > 0)
     total = float(votes.sum())
+    if not total:
+        return Orientation(0.5, 0.5, 0.0)
+    spread = np.divide(flip * (1 - flip), np.sqrt(information), out=np.full(len(flip), 0.5), where=information > 0)
     share = float((votes * (1 - flip)).sum()) / total
     lean = votes * (1 - 2 * flip)
     against = flip - 0.5 > _NO_CHANCE * np.minimum(spread, 0.5)
