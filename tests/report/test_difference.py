@@ -1,10 +1,13 @@
-"""Two items side by side where annotators balance each other."""
+"""What is said of the order of items where votes do not tell it."""
 
 from __future__ import annotations
+
+import pytest
 
 import jamrank as jr
 from jamrank.report.analysis import Analysis
 from jamrank.report.difference import compare_items, difference_sentences
+from jamrank.report.narrative import findings
 
 
 def test_no_order_is_settled_where_the_orientation_is_open():
@@ -16,3 +19,12 @@ def test_no_order_is_settled_where_the_orientation_is_open():
         found = compare_items(analysis, best, worst)
         assert found.settled != is_open
         assert ("or the other way round" in difference_sentences(analysis, found)[0]) == is_open
+
+
+@pytest.mark.filterwarnings("ignore::jamrank.errors.JamrankWarning")
+@pytest.mark.parametrize("items", ["ab", "abc"])
+def test_no_order_is_called_certain_where_all_votes_are_ties(items):
+    n = len(items) - 1
+    votes = jr.Comparisons.from_arrays(list(items[:-1]), list(items[1:]), ["k"] * n, [0.5] * n)
+    said = findings(Analysis(jr.MajorityVote().fit(votes).result_, votes))
+    assert not [sentence for sentence in said if "certain" in sentence]

@@ -247,6 +247,8 @@ def _pairs(analysis: Analysis) -> list[str]:
     if not analysis.in_memory or len(analysis.scores) < 2:
         return []
     found, items = analysis.uncertain, analysis.items
+    if not found.n_seen:
+        return []
     which = "pairs of items" if found.whole else "pairs of near neighbours in the ranking"
     if analysis.order.group is not None:
         which += " within groups"
