@@ -19,14 +19,14 @@ from jamrank.engines import Engine
 from jamrank.engines.base import ObservedExpectation
 from jamrank.fitting.em import Fit, Image, Optimizer, Point, Problem, run
 from jamrank.fitting.newton import LONGEST_STEP, gradient
-from jamrank.fitting.prior_variances import Variances, mackay
+from jamrank.fitting.prior_variances import Variances, VarianceSecant, mackay
 from jamrank.linalg.marginals import is_dense
 from jamrank.typing import FloatArray
 
 Make = Callable[[Variances], Problem]
 
 # With fewer rows a fit is quick anyway.
-MANY_ROWS = 1_000_000
+MANY_ROWS = 10_000
 # Flips start at one in three: a start at smaller ones takes much longer, since scores and flips grow together.
 _FIRST_LOGIT = float(np.log(0.5))
 # A step leaves at most this much of what the one before has left, or else items mainly meet similar ones.
@@ -36,7 +36,7 @@ _LEAST_OBSERVED = 0.1
 # With more votes on a pair, scores are far apart and known from few pairs, where the diagonal says little.
 _MOST_A_LINK = 3.0
 # Steps before the prior variance is updated, and most with updates; relative change at which it has settled.
-_FIRST, _MOST, _SETTLED = 3, 40, 1e-5
+_FIRST, _MOST, _SETTLED = 3, 40, 1e-3
 
 
 @dataclass(frozen=True)
@@ -95,13 +95,15 @@ def fit_dense(
 
 def _settle(optimizer: Optimizer, make: Make, variances: Variances) -> Variances:
     """Take steps, and update the prior variance after each, until it has settled."""
+    secant = VarianceSecant()
     for _ in range(_MOST):
         optimizer.aim()
         moved = optimizer.move()
         before, variances = variances, mackay(optimizer.problem, optimizer.point, variances, [True])
+        variances = secant.ahead(before, variances)
         optimizer.set_problem(_dense(make(variances)))
         (old,), (new,) = before, variances
-        if not moved or (old and new and abs(np.log(new / old)) <= _SETTLED):
+        if not moved or (old and new and max(optimizer.length, abs(np.log(new / old))) <= _SETTLED):
             break
     return variances
 

@@ -14,8 +14,9 @@ from jamrank.typing import FloatArray
 
 # Scores are log-odds: longer steps arise only from nearly separated votes, and could overflow.
 LONGEST_STEP = 5.0
-# Relative tolerance of a step (the next one corrects the rest), and most conjugate-gradient iterations.
-_STEP_TOLERANCE, _MOST_STEPS = 0.1, 100
+# Relative tolerance of a step (the next one corrects the rest); where steps converge quadratically, closer ones save
+# passes. Most conjugate-gradient iterations.
+_STEP_TOLERANCE, CLOSE_STEP_TOLERANCE, _MOST_STEPS = 0.1, 0.03, 100
 
 
 def gradient(scorer: Scorer, at: Maximisation, theta: FloatArray) -> FloatArray:
@@ -29,7 +30,7 @@ def newton_step(engine: Engine, scorer: Scorer, at: Maximisation, theta: FloatAr
 
 
 def start_newton_step(
-    engine: Engine, scorer: Scorer, at: Maximisation, theta: FloatArray
+    engine: Engine, scorer: Scorer, at: Maximisation, theta: FloatArray, tolerance: float = _STEP_TOLERANCE
 ) -> Callable[[], FloatArray]:
     """Start solving for a Newton step where the engine does that by itself; return what waits for the step."""
 
@@ -45,7 +46,7 @@ def start_newton_step(
             slope,
             scorer.precision,
             cast(ObjectScorer, scorer).evened(at.degree),
-            _STEP_TOLERANCE,
+            tolerance,
             _MOST_STEPS,
         )
 
@@ -53,7 +54,7 @@ def start_newton_step(
         if solution is not None:
             step = solution()
         else:
-            step = conjugate_gradients(curvature_times, slope, scorer.preconditioner(at.degree), _STEP_TOLERANCE)
+            step = conjugate_gradients(curvature_times, slope, scorer.preconditioner(at.degree), tolerance)
         return scorer.clip_step(step, LONGEST_STEP)
 
     return finish

@@ -31,6 +31,8 @@ _SMALLEST, _LARGEST = 1e-3, 9.0
 _LARGEST_EXPLAINED = 1e3
 # Two pseudo-items of variance 1 keep the estimate from collapsing to 0 when votes are few.
 _PSEUDO_ITEMS = 2.0
+# Updates whose logarithms are shorter are carried ahead, by at most so many times their length.
+_NEAR, _MOST_RATIO = 0.2, 0.8
 # Tolerance of scores: average distance from the limit, in units of the smallest standard error.
 _SCORE_TOL = 0.05
 # Candidate variances of effects for leave-one-out, and the precision of the fits compared.
@@ -54,14 +56,18 @@ def estimate_variances(
     """
     free = [True] * len(variances) if free is None else free
     optimizer = Optimizer(problem(variances), point)
-    for _ in range(_ROUNDS):
+    # Newton steps reach the limit so fast that after the first ones each is worth an update.
+    newton, secant = optimizer.problem.is_newton and len(variances) == 1, VarianceSecant()
+    for rounds in range(_ROUNDS):
         began = optimizer.point
-        for _ in range(_STEPS):
+        for _ in range(1 if newton and rounds else _STEPS):
             optimizer.aim()
             if not optimizer.move():
                 break
         point = optimizer.point
         updated = mackay(optimizer.problem, point, variances, free)
+        if newton:
+            updated = secant.ahead(variances, updated)
         largest = max(variance for variance, chosen in zip(variances, free, strict=True) if chosen and variance)
         settled = optimizer.problem.distance(began, (point.scores, point.rates)) <= _SETTLED * math.sqrt(largest)
         moving = [(old, new) for old, new in zip(variances, updated, strict=True) if old and new]
@@ -71,6 +77,25 @@ def estimate_variances(
             break
         optimizer.set_problem(problem(variances))
     return variances, point
+
+
+class VarianceSecant:
+    """Carries updates of a variance, which approach their limit about geometrically, ahead to it."""
+
+    def __init__(self) -> None:
+        self._before: tuple[float, float] | None = None
+
+    def ahead(self, old: Variances, new: Variances) -> Variances:
+        """Return the limit of updates of a single variance, of which the last was from ``old`` to ``new``."""
+        if old[0] is None or new[0] is None:
+            return new
+        at, step = math.log(old[0]), math.log(new[0] / old[0])
+        ratio = 0.0
+        if self._before is not None and abs(step) < _NEAR:
+            moved, turned = at - self._before[0], step - self._before[1]
+            ratio = min(max(1.0 + turned / moved, 0.0), _MOST_RATIO) if moved else 0.0
+        self._before = at, step
+        return (old[0] * math.exp(step / (1.0 - ratio)),)
 
 
 def mackay(problem: Problem, point: Point, variances: Variances, free: Sequence[bool]) -> Variances:

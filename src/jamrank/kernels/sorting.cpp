@@ -46,6 +46,7 @@ void sort_keys(Array<int64_t> given, Array<int64_t> room, int bits, int threads)
     require(room.size() == n, "room for as many keys");
     nb::gil_scoped_release release;
     if (std::is_sorted(keys, keys + n)) return;
+    if (n <= kInCache) return sort_by_digits(keys, keys, spare, n, bits);
     int top = 0;
     while (top < std::min(bits, kWidest) && (n >> top) > kInCache) ++top;
     const size_t values = size_t{1} << top, parts = std::max<size_t>(1, std::min<size_t>(std::max(threads, 1), n / kPart));

@@ -89,6 +89,8 @@ class Noise(ABC):
     """Whether flips can be fitted with the scores integrated out: a :class:`jamrank.noise.Flip`."""
     eased: ClassVar[bool] = False
     """Whether flips depend on the ease of the pair, so that its rows need :class:`jamrank.rows.EasedPatterns`."""
+    certain: ClassVar[bool] = False
+    """Whether every vote reports the truth of its row, so that the log-likelihood of the scores is concave."""
     n_sums: int = 0
     """How many rows its expected counts have; 0 for one for each confusion group."""
     n_shared: int = 0

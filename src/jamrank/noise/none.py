@@ -69,6 +69,7 @@ class NoNoise(FixedNoise):
     """Every vote reports the truth of its own row, so rows must be single votes."""
 
     flip_kind: ClassVar[FlipKind] = "counted"
+    certain: ClassVar[bool] = True
 
     def __init__(self, n_confusion_groups: int) -> None:
         super().__init__(np.broadcast_to(np.array(CERTAIN), (n_confusion_groups, 2, 2)), np.empty(0))
