@@ -15,7 +15,7 @@ from jamrank.acquisition.goals import Goal
 from jamrank.acquisition.groups import are_apart, compared_pairs, joinable_groups
 from jamrank.acquisition.records import Status
 from jamrank.acquisition.scores import GaussianScores
-from jamrank.diagnostics.planning import some_pairs
+from jamrank.diagnostics.planning import expected_accuracy, score_errors, some_pairs
 from jamrank.inference.orientation import orientation
 from jamrank.text import about, in_percent
 from jamrank.typing import BoolArray, FloatArray, IntArray
@@ -183,10 +183,11 @@ def assess(
     votes = float(belief.pool.weight.sum())
     judged = goal.name == "verdicts"
     component = None if judged or belief.has_features else joinable_groups(belief.pool, goal.group)
-    curve = error_curve(belief.scores, goal, belief.prior_variance, component)
+    by_model = None if component is not None else _curve_of_model(belief, goal)
+    curve = by_model or error_curve(belief.scores, goal, belief.prior_variance, component)
     error = verdict_error(belief) if judged else curve(0.0)
     sign_open = not sign_settled and not _sign_settled(belief)
-    if not judged and error <= _NEAR * target and not sign_open and component is None:
+    if not judged and by_model is None and error <= _NEAR * target and not sign_open and component is None:
         error = _closer_look(belief, goal, error)
     needed = None if judged else _votes_needed(curve, votes, target, error)
     needed = 0.0 if error <= target else needed
@@ -263,6 +264,18 @@ def _votes_needed(curve: Callable[[float], float], votes: float, target: float, 
     from scipy.optimize import brentq
 
     return float(np.expm1(brentq(above, 0.0, most, xtol=1e-3))) * votes
+
+
+def _curve_of_model(belief: Belief, goal: Goal) -> Callable[[float], float] | None:
+    """Return the expected error of a ranking of all items by the model, as ``check`` and the report state it."""
+    result = getattr(belief.model, "result_", None)
+    whole = goal.name == "ranking" and goal.group is None and not belief.has_features
+    if result is None or not whole or len(result.scores.scores) < len(belief.pool.items):
+        return None
+    scores, se, variance = result.scores.scores, score_errors(result), result.scores.score_variance
+    if len(se) < 2 or not np.isfinite(se).all():
+        return None
+    return lambda times: 1.0 - expected_accuracy(scores, se, variance, times)
 
 
 def _closer_look(belief: Belief, goal: Goal, error: float) -> float:

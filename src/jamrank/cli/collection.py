@@ -139,7 +139,7 @@ def _with_model(votes: Comparisons, families: bool) -> Comparisons | RankingMode
 
     from jamrank.errors import JamrankWarning
     from jamrank.models import JAM
-    from jamrank.selection.agreeing import agree_more
+    from jamrank.selection.agreeing import share_truths
     from jamrank.selection.design import FEWEST_TO_COMPARE, examine_design
     from jamrank.selection.families import fit_families
 
@@ -149,9 +149,7 @@ def _with_model(votes: Comparisons, families: bool) -> Comparisons | RankingMode
     shared = fit_families(votes) if families else None
     if shared is not None:
         return shared
-    if not design.repeats:
-        return votes
-    if not agree_more(votes, "flip"):
+    if not share_truths(votes):
         return votes
     with warnings.catch_warnings():  # the chooser fits the same votes and warns itself
         warnings.simplefilter("ignore", JamrankWarning)

@@ -19,6 +19,7 @@ from jamrank.diagnostics.target import TARGET
 from jamrank.errors import InputError, JamrankWarning
 from jamrank.models import JAM, BradleyTerry, CrowdBT, RankingModel
 from jamrank.rows import PairCounts
+from jamrank.selection.agreeing import share_truths
 from jamrank.selection.design import examine_design
 from jamrank.text import safe_text
 from jamrank.typing import BoolArray, Int32Array
@@ -109,13 +110,10 @@ class Examination:
             return self._given
         if np.count_nonzero(self.votes.annotator_decided) < 2:
             return _quick_fit(BradleyTerry(), self.votes)
-        by_vote = _quick_fit(CrowdBT(), self.votes)
-        # One truth per pair only where that makes repeated votes more probable than one per vote.
-        repeated = self.votes.n_pairs > 1 and bool((self.votes.pair_weight > 1).any())
-        if repeated and _likelihood(self._by_pair) > _likelihood(by_vote):
+        if share_truths(self.votes):
             return self._by_pair
         # Errors look like close items where there are only two.
-        return by_vote if self.votes.n_items > 2 else _quick_fit(BradleyTerry(), self.votes)
+        return _quick_fit(CrowdBT() if self.votes.n_items > 2 else BradleyTerry(), self.votes)
 
     @cached_property
     def _by_pair(self) -> RankingResult | None:
@@ -140,11 +138,6 @@ def _quick_fit(model: RankingModel, votes: Comparisons) -> RankingResult:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JamrankWarning)
         return model.set_params(tol=1e-3, max_iter=100).fit(votes).result_
-
-
-def _likelihood(result: RankingResult) -> float:
-    found = result.convergence.log_likelihood
-    return -np.inf if found is None else float(found)
 
 
 def named(ids: NDArray[Any], noun: str) -> str:

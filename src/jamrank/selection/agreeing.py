@@ -14,6 +14,7 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST
 from jamrank.errors import JamrankWarning
 from jamrank.models.registry import find_model
+from jamrank.selection.design import FEWEST_TO_COMPARE, examine_design
 from jamrank.typing import FloatArray, IntArray
 
 _TOL = 1e-4
@@ -21,6 +22,13 @@ _TOL = 1e-4
 _SIGNIFICANT = 3.29
 # Of a vote whose probability is rounded to 0 or 1; it says nothing.
 _LEAST_VARIANCE = 1e-12
+
+
+def share_truths(votes: Comparisons) -> bool:
+    """Tell whether votes on the same pair share a truth, where there are enough of them to tell."""
+    design = examine_design(votes)
+    few = design.n_annotators < 2 or design.one_pair or design.n_decided < FEWEST_TO_COMPARE
+    return not few and design.repeats and agree_more(votes, "flip")
 
 
 def agree_more(votes: Comparisons, noise: str) -> bool:
