@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from jamrank.data.color_refinement import decided
 from jamrank.data.comparisons import Comparisons
@@ -22,6 +22,8 @@ _TOL = 1e-4
 _SIGNIFICANT = 3.29
 # Of a vote whose probability is rounded to 0 or 1; it says nothing.
 _LEAST_VARIANCE = 1e-12
+# Probability that the truth of a pair contradicts the order of the scores.
+_SURELY = 0.95
 
 
 def share_truths(votes: Comparisons) -> bool:
@@ -37,6 +39,9 @@ def agree_more(votes: Comparisons, noise: str) -> bool:
     A score test for an effect that votes on a pair share, beside a CrowdBT with this noise: the products of what the
     votes of two annotators say of it have mean 0 without one. Repeated votes of one annotator count as one. Of few
     items a truth per vote hardly tells flips, so votes are tested a second time as if all annotators erred alike.
+
+    Where the votes on no pair contradict the order of the scores, a truth per vote with scores farther apart explains
+    the agreement too, and a shared truth would make each pair a single fact, however many votes agree on it.
     """
     kept = decided(votes)
     pair, who, weight = votes.vote_pair[kept].astype(np.int64), votes.vote_annotator[kept], votes.vote_weight[kept]
@@ -45,11 +50,15 @@ def agree_more(votes: Comparisons, noise: str) -> bool:
         model = find_model("CrowdBT")().set_params(noise=noise, flips="joint", ties="leave out", tol=_TOL).fit(votes)
         proba = np.asarray(model.vote_proba(votes))
     score, flip = model.scores_, np.asarray(model.result_.annotators.overall)[who]
-    truth = expit(score[votes.pair_first[pair]] - score[votes.pair_second[pair]])
+    first_won = votes.vote_result[kept] == FIRST
+    margin = score[votes.pair_first] - score[votes.pair_second]
+    if not _contradicted(margin, pair, weight * np.where(first_won, 1.0, -1.0) * -logit(flip)):
+        return False
+    truth = expit(margin[pair])
     variance = np.maximum(proba * (1 - proba), _LEAST_VARIANCE)
     slope = (1 - 2 * flip) * truth * (1 - truth)
     cell, place = np.unique(pair * votes.n_annotators + who, return_inverse=True)
-    of_cell, surplus = cell // votes.n_annotators, (votes.vote_result[kept] == FIRST) - proba
+    of_cell, surplus = cell // votes.n_annotators, first_won - proba
 
     def agree(slope: FloatArray) -> bool:
         said = np.bincount(place, weight * slope * surplus / variance)
@@ -58,6 +67,16 @@ def agree_more(votes: Comparisons, noise: str) -> bool:
         return bool(_products(of_cell, said, votes.n_pairs) > _SIGNIFICANT * error)
 
     return agree(slope) or agree(variance)
+
+
+def _contradicted(margin: FloatArray, pair: IntArray, evidence: FloatArray) -> bool:
+    """Tell whether the votes on some pair surely are for the item with the lower score.
+
+    margin: Of each pair.
+    pair, evidence: Of each vote; log-odds that the first item is better.
+    """
+    truth = np.bincount(pair, evidence, len(margin))
+    return bool((expit(-truth * np.sign(margin)) > _SURELY).any())
 
 
 def _products(group: IntArray, values: NDArray[Any], n_groups: int) -> float:
