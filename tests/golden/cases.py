@@ -44,7 +44,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "KernelJAM": {"scorer": "kernel", "kernel": "rbf", "n_landmarks": 200, "loss": "logistic"} | _NOISY,
     "BradleyTerry": {"ties": "leave out", "tol": 1e-8, "engine": "memory"} | _LOOP,
     "MixedBT": {"scorer": "linear+objects", "ties": "leave out", "tol": 1e-8, "engine": "memory"} | _LOOP,
-    "CrowdBT": _NOISY | {"flips": "joint"},
+    "CrowdBT": _NOISY | {"scorer": "objects", "flips": "joint"},
     "AmElo": {"engine": "memory", "tol": 1e-6} | _LOOP,
     "DawidSkene": {"noise": "flip", "tol": 1e-5} | _LOOP | _STARTS,
     "Borda": {},

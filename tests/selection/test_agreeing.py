@@ -68,3 +68,16 @@ def test_between_a_truth_per_vote_and_one_per_pair_the_loss_decides_where_votes_
             trials["JAM"] = Trial(trials["JAM"].candidate, one, 0.0)
         assert found.best() == "JAM" and found.difference("CrowdBT", "JAM").low <= 0
         assert found.choice() == expected
+
+
+@pytest.mark.parametrize("n_votes", [200, 600, 3000])
+def test_unanimous_votes_rank_with_certainty_however_many(n_votes):
+    rng = np.random.default_rng(n_votes)
+    left = rng.integers(5, size=n_votes)
+    right = (left + rng.integers(1, 5, n_votes)) % 5
+    votes = jr.Comparisons.from_arrays(left, right, rng.integers(3, size=n_votes), left < right)
+    assert not agree_more(votes, "flip")
+    model = jr.Auto().fit(votes)
+    assert model.result_.spec.unit == "vote"
+    assert model.ranking_["item"].to_list() == [0, 1, 2, 3, 4]
+    assert model.order_probability(0, 1) > 0.95

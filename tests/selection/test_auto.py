@@ -201,3 +201,43 @@ def test_of_graded_votes_without_annotators_it_is_said_why_sides_are_not_compare
     told = jr.Auto().fit(votes).reason_
     assert told.startswith("BradleyTerry: all decided votes are by one annotator, so there are no reliabilities")
     assert told.endswith("models of a preference for a side do not take these votes.") == sides
+
+
+@pytest.mark.parametrize("annotators", [1, 6])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_file_that_lists_the_winner_on_one_side_has_no_sides(annotators, side):
+    rng = np.random.default_rng(0)
+    scores, flips = np.linspace(2, -2, 12), rng.uniform(0.05, 0.15, annotators)
+    a = rng.integers(12, size=500)
+    b, who = (a + rng.integers(1, 12, 500)) % 12, rng.integers(annotators, size=500)
+    won = (rng.random(500) < 1 / (1 + np.exp(scores[b] - scores[a]))) ^ (rng.random(500) < flips[who])
+    winner, loser = np.where(won, a, b), np.where(won, b, a)
+    left, right = (winner, loser) if side == "left" else (loser, winner)
+    model = jr.Auto().fit(jr.Comparisons.from_arrays(left, right, who, np.full(500, side == "left")))
+    plain = jr.Auto().fit(jr.Comparisons.from_arrays(a, b, who, won))
+    assert "two-coin" not in model.chosen_ and model.chosen_ != "CovariateBT"
+    assert np.corrcoef(model.scores_, scores)[0, 1] > 0.9
+    assert model.scores_ == pytest.approx(plain.scores_, abs=0.05)
+    assert not set(model.annotators_["verdict"]) & {"one-sided", "random"}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_few_votes_of_an_inverted_judge_are_not_counted_like_the_others(seed):
+    rng = np.random.default_rng(seed)
+    scores, flips = np.linspace(3, -3, 8), np.array([0.03, 0.03, 0.95])
+    left, who = rng.integers(8, size=96), rng.integers(3, size=96)
+    right = (left + rng.integers(1, 8, 96)) % 8
+    truth = rng.random(96) < 1 / (1 + np.exp(scores[right] - scores[left]))
+    votes = jr.Comparisons.from_arrays(left, right, who, truth ^ (rng.random(96) < flips[who]))
+    model, compared = jr.Auto().fit(votes), jr.selection.compare(votes, folds=2)
+    assert model.chosen_ == compared.choice == "CrowdBT"
+    assert "too few to compare models, but annotators differ" in model.reason_
+    assert any("take CrowdBT" in sentence for sentence in compared.sentences)
+
+
+def test_few_votes_of_honest_judges_get_the_simplest_model():
+    chosen = [
+        jr.Auto().fit(jr.simulate(8, 3, 96, flips=[0.1, 0.1, 0.1], truth="vote", random_state=seed).votes).chosen_
+        for seed in range(12)
+    ]
+    assert chosen == ["BradleyTerry"] * 12

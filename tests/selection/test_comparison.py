@@ -225,7 +225,7 @@ def test_tables_have_a_row_for_each_split_and_model():
     found = compare(drawn.votes, drawn.features, folds=3)
     names = set(found.table.filter(pl.col("split") == "vote")["model"])
     variants = {"CrowdBT two-coin", "JAM two-coin", "JAM without features", "JAM two-coin without features"}
-    variants |= {"JAM linear+objects", "JAM difficulty", "JAM difficulty without features"}
+    variants |= {"CrowdBT linear+objects", "JAM linear+objects", "JAM difficulty", "JAM difficulty without features"}
     models = set(jr.models.MODELS) - {"Auto", "CovariateBT", "FamilyBT", "TasteBT"} | variants
     assert models <= names
     assert len(names) == len(models) + 1  # and a twin
@@ -267,6 +267,7 @@ def test_models_may_be_named():
         "VRJAM",
         "MixedBT",
         "KernelJAM",
+        "CrowdBT linear+objects",
         "JAM linear+objects",
     }
 

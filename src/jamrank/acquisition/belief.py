@@ -36,12 +36,19 @@ class Belief:
     new_model: Returns an unfitted model, given whether there are ties; the belief is centred at its scores.
     gold: Pairs of known truth, for the model.
     features: The prior of the scores is then that of a linear model with an effect of each item.
+    alike: Whether all annotators count alike, as in the model.
     """
 
     def __init__(
-        self, pool: VotePool, new_model: NewModel, gold: Any = None, features: ItemFeatures | None = None
+        self,
+        pool: VotePool,
+        new_model: NewModel,
+        gold: Any = None,
+        features: ItemFeatures | None = None,
+        alike: bool = False,
     ) -> None:
         self.pool, self._new_model, self._gold, self._features = pool, new_model, gold, features
+        self._alike = alike
         self.model: Any = None
         # Annotators of one cost share a prior.
         self.cost_of_annotators: Callable[[], FloatArray] = lambda: np.ones(len(pool.annotators))
@@ -89,9 +96,10 @@ class Belief:
 
     @property
     def _alone(self) -> bool:
-        """Whether nothing can be learned of annotators: only one, or only two items."""
+        """Whether nothing is learned of annotators: they count alike, or there is only one, or only two items."""
         of_annotators = self.model is None or self.model._spec.capabilities.annotators
-        return not of_annotators and (len(self.pool.annotators) == 1 or len(self.pool.items) == 2)
+        alone = self._alike or len(self.pool.annotators) == 1 or len(self.pool.items) == 2
+        return alone and not of_annotators
 
     def _start_scores(self) -> None:
         """Start with the prior given the features: similar items have similar scores."""

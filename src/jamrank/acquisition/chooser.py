@@ -132,6 +132,7 @@ class Chooser:
             new_model or usual_model(self._pool, described is not None, gold is not None or goal == "verdicts"),
             gold,
             described,
+            alike=new_model is not None and goal != "verdicts" and not new_model(False)._spec.capabilities.annotators,
         )
         self._belief.cost_of_annotators = lambda: self._desk.cost
         self._gold = gold is not None

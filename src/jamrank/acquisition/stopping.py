@@ -27,6 +27,8 @@ _MOST_QUESTIONS = 4_000
 _MOST_TIMES = 1e3
 # Futile: at least this many votes per item, and this multiple of their cost still needed.
 _ENOUGH_AN_ITEM, _TIMES_AGAIN = 10.0, 30.0
+# Below this share of the target, the error of the pairs with votes leaves nothing to learn from more votes on them.
+_DECIDED = 0.5
 # Near the target the error of the normal posterior is checked by draws.
 _NEAR = 1.25
 _DRAWS = 400
@@ -193,7 +195,8 @@ def assess(
     needed = 0.0 if error <= target else needed
     price = None if needed is None else needed * usual_cost
     far = not judged and (price is None or price > _TIMES_AGAIN * max(cost, 1e-12))
-    elsewhere = far and error > target and _only_new_pairs_open(belief, target, n_pairs)
+    decided = target if far else _DECIDED * target
+    elsewhere = not judged and error > target and _only_new_pairs_open(belief, decided, n_pairs)
     if elsewhere or component is not None:  # votes like the present ones are not what is needed
         needed, price, far = None, None, False
     reached = error <= target and not sign_open and component is None
@@ -237,13 +240,13 @@ def _state(
     return "go", f"{figures[0].upper()}{figures[1:]}{more}."
 
 
-def _only_new_pairs_open(belief: Belief, target: float, n_pairs: int) -> bool:
-    """Say whether the pairs with votes meet the target, and there are pairs without."""
+def _only_new_pairs_open(belief: Belief, decided: float, n_pairs: int) -> bool:
+    """Say whether the error of the pairs with votes is at most this, and there are pairs without."""
     first, second = compared_pairs(belief.pool)
     if not 0 < len(first) < n_pairs:
         return False
     mean, variance = belief.scores.margin(first, second)
-    return float(ndtr(-np.abs(mean) / np.sqrt(variance)).mean()) <= target
+    return float(ndtr(-np.abs(mean) / np.sqrt(variance)).mean()) <= decided
 
 
 def _votes_needed(curve: Callable[[float], float], votes: float, target: float, error: float) -> float | None:

@@ -107,8 +107,9 @@ def open_chooser(request: CollectionRequest, quiet: bool) -> Chooser:
         raise ParameterError("no votes and no items; give VOTES, or --items and --annotators to start with none")
     items, questions = _read_items(request.items, [] if votes is None else votes.items.tolist())
     names, costs, capacity = _read_annotators(request.annotators, [] if votes is None else votes.annotators.tolist())
+    of_annotators = request.features is not None or request.goal == "verdicts"
     return Chooser(
-        votes if votes is None or request.features is not None else _with_model(votes, request.gold is None),
+        votes if votes is None or of_annotators else _with_model(votes, request.gold is None),
         request.goal,
         request.k,
         _threshold(request.threshold, [*items, *([] if votes is None else votes.items.tolist())]),
@@ -129,31 +130,34 @@ def open_chooser(request: CollectionRequest, quiet: bool) -> Chooser:
 
 
 def _with_model(votes: Comparisons, families: bool) -> Comparisons | RankingModel:
-    """Return the model that the chooser takes where votes are not independent, otherwise the votes.
+    """Return a model of the kind that ``jamrank fit`` chooses, or the votes where the chooser takes it anyway.
 
-    FamilyBT where annotators share tastes, JAM where the votes on a pair share a truth.
+    FamilyBT where annotators share tastes, JAM where the votes on a pair share a truth, BradleyTerry where annotators
+    count alike, otherwise CrowdBT.
 
     families: Whether to try FamilyBT, which uses no gold pairs.
     """
     import warnings
 
     from jamrank.errors import JamrankWarning
-    from jamrank.models import JAM
-    from jamrank.selection.agreeing import share_truths
+    from jamrank.models import JAM, BradleyTerry, CrowdBT
+    from jamrank.selection import Auto
     from jamrank.selection.design import FEWEST_TO_COMPARE, examine_design
     from jamrank.selection.families import fit_families
 
     design = examine_design(votes)
-    if design.n_annotators < 2 or design.one_pair or design.n_decided < FEWEST_TO_COMPARE:
-        return votes
-    shared = fit_families(votes) if families else None
-    if shared is not None:
-        return shared
-    if not share_truths(votes):
+    if design.n_annotators < 2 or design.one_pair:
         return votes
     with warnings.catch_warnings():  # the chooser fits the same votes and warns itself
         warnings.simplefilter("ignore", JamrankWarning)
-        return JAM(ties="davidson" if votes.n_ties else "leave out").fit(votes)
+        shared = fit_families(votes) if families and design.n_decided >= FEWEST_TO_COMPARE else None
+        if shared is not None:
+            return shared
+        chosen, _ = Auto().choose(votes, gold=not families)
+        spec = chosen._spec
+        kind = CrowdBT if spec.capabilities.annotators else BradleyTerry
+        model = JAM if spec.unit == "pair" else kind
+        return model(ties="davidson" if votes.n_ties else "leave out").fit(votes)
 
 
 def _repeats_votes(votes: Comparisons) -> bool:

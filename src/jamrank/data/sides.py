@@ -6,7 +6,7 @@ import numpy as np
 
 from jamrank.data.color_refinement import decided
 from jamrank.data.comparisons import Comparisons
-from jamrank.data.storage import DenseVotes
+from jamrank.data.storage import FIRST, DenseVotes
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
 # Fewest votes, and smallest share, on pairs shown in both orders for which a position bias is identified.
@@ -30,7 +30,7 @@ def sides_identified(votes: Comparisons, fixed: bool = False) -> bool:
     counts = decided(votes)
     pair = votes.vote_pair[counts]
     weight, swapped = votes.vote_weight[counts], votes.vote_swapped[counts]
-    if not swapped.any() or swapped.all():
+    if not swapped.any() or swapped.all() or winner_on_one_side(votes):
         return False
     first, second, shown = _by_items(votes, pair, weight, swapped)
     total, turned = shown.sum(axis=1), shown[:, 1]
@@ -40,6 +40,15 @@ def sides_identified(votes: Comparisons, fixed: bool = False) -> bool:
     if not fixed and float(total[total > 1].sum()) >= _OFTEN_REPEATED * float(total.sum()):
         return False
     return _unexplained(first, second, shown, votes.n_items) >= _LEAST_UNEXPLAINED
+
+
+def winner_on_one_side(votes: Comparisons) -> bool:
+    """Return whether every decided vote is for the same side: then a file lists the winner there."""
+    counts = decided(votes)
+    left_won = (votes.vote_result[counts] == FIRST) != votes.vote_swapped[counts]
+    return bool(
+        float(votes.vote_weight[counts].sum()) >= _FEWEST_BOTH_WAYS and (left_won.all() or not left_won.any())
+    )
 
 
 def _by_items(

@@ -21,6 +21,7 @@ from jamrank.models import JAM, BradleyTerry, CrowdBT, RankingModel
 from jamrank.rows import PairCounts
 from jamrank.selection.agreeing import share_truths
 from jamrank.selection.design import examine_design
+from jamrank.selection.differing import differences
 from jamrank.text import safe_text
 from jamrank.typing import BoolArray, Int32Array
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 # An annotator with fewer votes cannot be assessed.
 FEW_VOTES = 10
+# Probability of differences as large among annotators who are alike, beyond which a quick fit takes them for alike.
+_DIFFER = 0.05
 # Names in a sentence, and in the details.
 _MOST_NAMED, MOST_LISTED = 3, 100
 
@@ -112,8 +115,13 @@ class Examination:
             return _quick_fit(BradleyTerry(), self.votes)
         if share_truths(self.votes):
             return self._by_pair
-        # Errors look like close items where there are only two.
-        return _quick_fit(CrowdBT() if self.votes.n_items > 2 else BradleyTerry(), self.votes)
+        return _quick_fit(CrowdBT() if self._annotators_differ else BradleyTerry(), self.votes)
+
+    @property
+    def _annotators_differ(self) -> bool:
+        """Whether annotators err differently often; of few votes each, or of two items, that cannot be told."""
+        many = self.n_decided >= FEW_VOTES * np.count_nonzero(self.votes.annotator_decided)
+        return self.votes.n_items > 2 and bool(many) and differences(self.votes).chance < _DIFFER
 
     @cached_property
     def _by_pair(self) -> RankingResult | None:

@@ -16,6 +16,8 @@ class CrowdBT(LatentModel):
 
     Parameters
     ----------
+    scorer : {"objects", "linear+objects", "kernel+objects", "linear", "kernel"}
+        ``objects``: a free score for each item; the others use features, as in :class:`JAM`.
     noise, ties, flips, prior, init, n_init, max_iter, tol, random_state, engine, n_jobs, verbose
         As in :class:`JAM`.
 
@@ -32,6 +34,7 @@ class CrowdBT(LatentModel):
         capabilities=Capabilities(gold=True, out_of_core=True, log_odds=True, annotators=True, likelihood=True),
     )
 
+    scorer: str = "objects"
     noise: str = "flip"
     ties: str = "auto"
     flips: str = "auto"

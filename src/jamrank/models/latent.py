@@ -19,6 +19,7 @@ from jamrank.inference.score_uncertainty import LatentUncertainty, ScoreUncertai
 from jamrank.inference.scores import Scores
 from jamrank.inference.vote_summary import VoteSummary
 from jamrank.models.base import RankingModel
+from jamrank.scorers import SCORERS
 
 
 class LatentModel(RankingModel):
@@ -39,6 +40,8 @@ class LatentModel(RankingModel):
 
     def _check_features(self, features: Any) -> None:
         name, use = type(self).__name__, self._spec.capabilities.features
+        if use == "refused" and SCORERS.get(self.get_params().get("scorer", "objects"), SCORERS["objects"]).features:
+            use = "always"
         if features is None and use == "always":
             raise FeatureError(
                 f"{name} needs features", "give one row per item (--features FILE), or use JAM, which needs none"

@@ -40,8 +40,9 @@ def agree_more(votes: Comparisons, noise: str) -> bool:
     votes of two annotators say of it have mean 0 without one. Repeated votes of one annotator count as one. Of few
     items a truth per vote hardly tells flips, so votes are tested a second time as if all annotators erred alike.
 
-    Where the votes on no pair contradict the order of the scores, a truth per vote with scores farther apart explains
-    the agreement too, and a shared truth would make each pair a single fact, however many votes agree on it.
+    Where there are no questions and the votes on no pair contradict the order of the scores, a truth per vote with
+    scores farther apart explains the agreement too, and a shared truth would make each pair a single fact, however
+    many votes agree on it.
     """
     kept = decided(votes)
     pair, who, weight = votes.vote_pair[kept].astype(np.int64), votes.vote_annotator[kept], votes.vote_weight[kept]
@@ -52,7 +53,9 @@ def agree_more(votes: Comparisons, noise: str) -> bool:
     score, flip = model.scores_, np.asarray(model.result_.annotators.overall)[who]
     first_won = votes.vote_result[kept] == FIRST
     margin = score[votes.pair_first] - score[votes.pair_second]
-    if not _contradicted(margin, pair, weight * np.where(first_won, 1.0, -1.0) * -logit(flip)):
+    if not votes.has_questions and not _contradicted(
+        margin, pair, weight * np.where(first_won, 1.0, -1.0) * -logit(flip)
+    ):
         return False
     truth = expit(margin[pair])
     variance = np.maximum(proba * (1 - proba), _LEAST_VARIANCE)

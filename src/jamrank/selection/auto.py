@@ -25,7 +25,8 @@ from jamrank.selection.agreeing import agree_more
 from jamrank.selection.candidates import usual_candidates
 from jamrank.selection.cross_validation import Candidate, HeldOut, frames, hold_out
 from jamrank.selection.design import FEWEST_TO_COMPARE, Design, examine_design
-from jamrank.selection.differing import THEY_DIFFER
+from jamrank.selection.differing import THEY_DIFFER, differ_in_few
+from jamrank.selection.explaining import THEY_EXPLAIN, features_explain
 from jamrank.selection.families import NOT_INDEPENDENT, differ_in_taste, try_families
 from jamrank.selection.folds import assign_folds, assign_periods
 from jamrank.selection.judging import judging_body, with_judging
@@ -192,11 +193,15 @@ class Auto(RankingModel):
         candidates = usual_candidates(features is not None, changes, design, from_disk, gold, ties, half)
         comparison = None
         if len(candidates) == 1 or design.n_decided < FEWEST_TO_COMPARE or design.one_pair:
-            name = candidates[0].name
+            named = {one.name for one in candidates}
+            differ = "CrowdBT" in named and design.n_decided < FEWEST_TO_COMPARE and differ_in_few(sample, design)
+            name = "CrowdBT" if differ else candidates[0].name
             reason = _without_comparison(name, design, len(candidates) == 1)
         else:
             adaptive = looks_adaptive(sample)
             found, forward = self._compare(sample, features, candidates, adaptive)
+            if features is not None and not from_disk:
+                found = replace(found, explained=features_explain(sample, features))
             plain = not (from_disk or gold or found.trials[found.choice()].candidate.features)
             if plain and not ties and differ_in_taste(sample):
                 found = try_families(found, forward)
@@ -325,7 +330,10 @@ def _without_comparison(chosen: str, design: Design, only: bool) -> str:
             f"{chosen}, the simplest model: all {many(design.n_decided, 'decided vote')} are on one pair; a "
             "comparison needs votes on several pairs."
         )
-    return f"{chosen}, the simplest model: {many(design.n_decided, 'decided vote')} are too few to compare models."
+    few = f"{many(design.n_decided, 'decided vote')} are too few to compare models"
+    if chosen == "CrowdBT":
+        return f"{chosen}: {few}, but {THEY_DIFFER}."
+    return f"{chosen}, the simplest model: {few}."
 
 
 def _reason(found: HeldOut, folds: int, drawn_from: int | None, forward: bool = False) -> str:
@@ -338,8 +346,9 @@ def _reason(found: HeldOut, folds: int, drawn_from: int | None, forward: bool = 
     if found.by_tastes:
         gap = found.difference(choice, found.best(others)).value
         reason += f", {abs(gap):.4f} {'lower' if gap < 0 else 'higher'} than {found.best(others)}; {NOT_INDEPENDENT}"
-    elif found.by_sides or found.by_differences:
+    elif found.by_features or found.by_sides or found.by_differences:
         why = THEY_PREFER_A_SIDE if found.by_sides else THEY_DIFFER
+        why = THEY_EXPLAIN if found.by_features else why
         gap = found.difference(found.simplest, choice).value
         reason += f", {gap:.4f} lower than {found.simplest}, the simplest of {len(others) + 1} models; {why}"
     elif choice != best:

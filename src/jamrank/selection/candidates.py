@@ -77,7 +77,7 @@ def _usual(design: Design) -> list[RankingModel]:
         if design.named and design.asked and design.repeats:
             found += [JAM(), *([JAM(noise="two-coin")] if design.sides else [])]
         return [*found, MixedBT()]
-    models: list[RankingModel] = [BradleyTerry(), CrowdBT(), AmElo()]
+    models: list[RankingModel] = [BradleyTerry(), MixedBT(), CrowdBT(), AmElo()]
     if design.sides:
         models.append(CrowdBT(noise="two-coin"))
     if design.repeats:
@@ -86,7 +86,7 @@ def _usual(design: Design) -> list[RankingModel]:
             models.append(JAM(noise="two-coin"))
         if design.lists:
             models.append(JAM(noise="difficulty"))
-    return [*models, JAM(scorer="linear+objects"), KernelJAM(), VRJAM()]
+    return [*models, CrowdBT(scorer="linear+objects"), JAM(scorer="linear+objects"), KernelJAM(), VRJAM()]
 
 
 def as_candidates(

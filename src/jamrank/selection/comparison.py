@@ -20,7 +20,8 @@ from jamrank.scorers import align_features
 from jamrank.selection.adaptive import CAUTION, FORWARD, looks_adaptive
 from jamrank.selection.cross_validation import Estimate, HeldOut, frames, hold_out
 from jamrank.selection.design import FEWEST_TO_COMPARE, examine_design
-from jamrank.selection.differing import THEY_DIFFER
+from jamrank.selection.differing import THEY_DIFFER, differ_in_few
+from jamrank.selection.explaining import THEY_EXPLAIN, features_explain
 from jamrank.selection.families import NOT_INDEPENDENT, differ_in_taste, try_families
 from jamrank.selection.folds import SPLITS, assign_folds, assign_periods
 from jamrank.selection.siding import THEY_PREFER_A_SIDE
@@ -155,6 +156,7 @@ def compare(
     if own_tastes:
         del left_out["TasteBT"]
     found: dict[str, HeldOut] = {}
+    explained = features is not None and features_explain(used, features)
     by_time = assign_periods(used) if looks_adaptive(used) else None
     if by_time is not None:
         # A vote held out at random would be betrayed by the later pairs of its items.
@@ -173,12 +175,15 @@ def compare(
         found = {by: try_families(held_out, by == "time") for by, held_out in found.items()}
     if own_tastes:
         found = {by: try_tastes(held_out, by == "time") for by, held_out in found.items()}
+    found = {by: replace(held_out, explained=explained) for by, held_out in found.items()}
     table, reliability = frames(found, votes.frame)
     leading = next(iter(found.values()))
     few = design.n_decided < FEWEST_TO_COMPARE
+    differ = few and models is None and "CrowdBT" in leading.trials and differ_in_few(used, design)
+    choice = ("CrowdBT" if differ else leading.choices[0]) if few and models is None else leading.choice()
     return Comparison(
-        leading.choices[0] if few and models is None else leading.choice(),
-        _sentences(found, votes, used, times, few),
+        choice,
+        _sentences(found, votes, used, times, few, choice, differ),
         table,
         reliability,
         left_out | {name: why for one in found.values() for name, why in one.left_out.items()},
@@ -240,15 +245,24 @@ def _with_pooled_baseline(held_out: HeldOut, features: Any) -> HeldOut:
 # -- in words ---------------------------------------------------------------------------------------------------
 
 
-def _sentences(found: dict[str, HeldOut], votes: Comparisons, used: Comparisons, times: int, few: bool) -> list[str]:
+def _sentences(
+    found: dict[str, HeldOut],
+    votes: Comparisons,
+    used: Comparisons,
+    times: int,
+    few: bool,
+    choice: str,
+    differ: bool,
+) -> list[str]:
     sentences = [] if times == 1 else [f"{as_if_included(times)}: models are compared as if it was included once."]
     sentences += [FORWARD] if "time" in found else [CAUTION] if looks_adaptive(used) else []
-    sentences += [sentence for by, held_out in found.items() for sentence in _on_annotators(by, held_out)]
+    sentences += [sentence for by, held_out in found.items() for sentence in _on_annotators(by, held_out, choice)]
     for by, held_out in found.items():
         sentences += _on_the_best(by, held_out)
     if few:
         cast = many(float(used.annotator_decided.sum()), "decided vote")
-        sentences.append(f"{cast} are too few to choose a model by: differences may be chance. Take the simplest.")
+        advice = f"But {THEY_DIFFER}: take {choice}." if differ else "Take the simplest."
+        sentences.append(f"{cast} are too few to choose a model by: differences may be chance. {advice}")
     else:
         sentences += _on_the_choice(found)
     if used.n_folded < votes.n_folded:
@@ -267,6 +281,8 @@ def _on_the_choice(found: dict[str, HeldOut]) -> list[str]:
     choice, best = leading.choice(), leading.best()
     if leading.by_tastes:
         why = NOT_INDEPENDENT
+    elif leading.by_features:
+        why = THEY_EXPLAIN
     elif leading.by_sides:
         why = THEY_PREFER_A_SIDE
     elif leading.by_differences:
@@ -287,7 +303,7 @@ def _on_the_choice(found: dict[str, HeldOut]) -> list[str]:
     return sentences
 
 
-def _on_annotators(by: str, held_out: HeldOut) -> list[str]:
+def _on_annotators(by: str, held_out: HeldOut, choice: str) -> list[str]:
     """Say whether modelling annotators helps."""
     twins = [
         (name, trial.candidate.pooled_baseline_of)
@@ -301,7 +317,10 @@ def _on_annotators(by: str, held_out: HeldOut) -> list[str]:
     where = f"On {_HELD_OUT[by]}, modelling annotators (in {name})"
     here = "to predict pairs without votes" if by == "pair" else "here"
     if gain.low > 0:
-        return [f"{where} lowers the loss by {_range(gain)}: it helps {here}."]
+        trial = held_out.trials.get(choice)
+        plain = trial is not None and not trial.candidate.annotators and held_out.difference(choice, name).low <= 0
+        verdict = f", but {choice}, which counts all alike, is as good" if plain else f": it helps {here}"
+        return [f"{where} lowers the loss by {_range(gain)}{verdict}."]
     if gain.high < 0:
         return [f"{where} raises the loss by {_range(_negative(gain))}: it does not help {here}."]
     return [f"{where} changes the loss by {_range(_negative(gain))}: no significant difference."]

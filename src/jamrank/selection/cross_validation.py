@@ -102,6 +102,8 @@ class HeldOut:
     left_out: dict[str, str] = field(default_factory=dict)
     by_tastes: bool = False
     """Whether FamilyBT is the choice because annotators do not err independently."""
+    explained: bool = False
+    """Whether features explain the scores."""
 
     @cached_property
     def decided(self) -> BoolArray:
@@ -183,11 +185,35 @@ class HeldOut:
         A truth per vote and one per pair are equally simple: if votes on a pair agree more than a truth per vote
         explains, the loss decides between them. Where the simplest counts all annotators alike although they differ
         too much for it, it is the simplest of the models of annotators with a lower loss; likewise where it has no
-        place for a preference for a side that they have. Where they do not err independently, it is FamilyBT.
+        place for a preference for a side that they have; and where features explain the scores, it is the simplest
+        of the models with features and a lower loss. Where they do not err independently, it is FamilyBT.
         """
         if self.by_tastes:
             return "FamilyBT"
+        return self._simplest(self._explaining) if self.by_features else self._but_for_features
+
+    @property
+    def _but_for_features(self) -> str:
         return self._simplest(self._sided) if self.by_sides else self._but_for_sides
+
+    @cached_property
+    def by_features(self) -> bool:
+        """Whether the choice uses features, and would not if they did not explain the scores."""
+        return bool(self.explained and self._explaining)
+
+    @property
+    def _explaining(self) -> list[str]:
+        """Models with features and a lower loss than the choice without any, and of annotators if that is."""
+        usual = self._but_for_features
+        loss, mine = self.log_loss(usual).value, self.trials[usual].candidate
+        if mine.features:
+            return []
+        featured = [
+            (name, self.trials[name].candidate) for name in self.choices if self.trials[name].candidate.features
+        ]
+        return [
+            name for name, one in featured if one.annotators >= mine.annotators and self.log_loss(name).value < loss
+        ]
 
     @cached_property
     def _but_for_sides(self) -> str:

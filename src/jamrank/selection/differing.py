@@ -15,10 +15,13 @@ from jamrank.errors import JamrankWarning
 from jamrank.inference.result import RankingResult
 from jamrank.models.registry import find_model
 from jamrank.rows import PairCounts, by_one
+from jamrank.selection.design import Design
 from jamrank.typing import FloatArray
 
 THEY_DIFFER = "annotators differ too much in how often they err (p < 0.001) to count their votes alike"
 _TOL = 1e-4
+# Of fewer decided votes the test says nothing.
+FEWEST_TO_TELL = 30
 # Of annotators who are alike, fewer than this share are said to differ.
 _FALSE_ALARM = 1e-3
 # Where votes that count alike are as informative as this share of them, rightly weighed, weighing them gains little.
@@ -43,6 +46,12 @@ class Differences:
     def matter(self) -> bool:
         """Whether annotators differ, and so much that counting their votes alike wastes many."""
         return self.chance < _FALSE_ALARM and self.efficiency < _EFFICIENT
+
+
+def differ_in_few(votes: Comparisons, design: Design) -> bool:
+    """Tell whether annotators differ too much to count their votes alike, where votes are too few to hold any out."""
+    enough = design.n_decided >= FEWEST_TO_TELL and design.n_annotators > 1 and not design.one_pair
+    return enough and differences(votes).matter
 
 
 def differences(votes: Comparisons) -> Differences:
