@@ -164,7 +164,8 @@ def _win_probabilities(analysis: Analysis) -> WinProbabilities | None:
     shown = order[:SHOWN]
     rows, columns = np.meshgrid(shown, shown, indexing="ij")
     chance = _chance(analysis, rows.ravel(), columns.ravel()).reshape(len(shown), len(shown))
-    return WinProbabilities(analysis.items[order].tolist(), chance, _log_odds(analysis, order))
+    with_errors = not analysis.result.spec.capabilities.annotators
+    return WinProbabilities(analysis.items[order].tolist(), chance, _log_odds(analysis, order), with_errors)
 
 
 def _chance(analysis: Analysis, first: NDArray[Any], second: NDArray[Any]) -> FloatArray:

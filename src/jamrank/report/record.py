@@ -27,11 +27,14 @@ class WinProbabilities:
         Probability that the item of the row beats the one of the column.
     log_odds : ndarray or None
         A number for each of `items` whose differences are the log-odds of winning; None where there is no such.
+    with_errors : bool
+        Whether it is the probability of a vote, errors of its annotator included, as in models without annotators.
     """
 
     items: Sequence[object]
     chance: FloatArray
     log_odds: FloatArray | None = None
+    with_errors: bool = False
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ def _render(report: Report) -> str:
     known = report.wins
     if known is None or len(known.items) < 2:
         return ""
+    wins = "gets a vote, errors of annotators included," if known.with_errors else "wins a comparison without errors"
     text = (
-        "Each cell is the probability, in percent, that the item of its row wins a comparison without errors against "
+        f"Each cell is the probability, in percent, that the item of its row {wins} against "
         "the item of its column, by their scores: blue where the row is more likely to win, orange where the column "
         "is. It measures how far apart two items are, not how certain their order is. Columns are numbered by rank."
     )
