@@ -15,8 +15,10 @@ from jamrank.acquisition.goals import Goal
 from jamrank.acquisition.groups import are_apart, compared_pairs, joinable_groups
 from jamrank.acquisition.records import Status
 from jamrank.acquisition.scores import GaussianScores
+from jamrank.diagnostics.graph import WELL_JOINED, weakly_joined
 from jamrank.diagnostics.planning import expected_accuracy, score_errors, some_pairs
 from jamrank.inference.orientation import orientation
+from jamrank.rows import PairCounts
 from jamrank.text import about, in_percent
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
@@ -206,6 +208,8 @@ def assess(
         if goal.group is not None:
             several = "Items of the same question form groups"
         reason += f" {several} {_GROUPS}"
+    elif reached and not judged and weakly_joined(PairCounts.decided(belief.pool.to_comparisons())) is not None:
+        reason += f" Fewer than {WELL_JOINED} votes join groups of items: this holds if they are equally strong."
     elif elsewhere and state == "go":
         reason += " The pairs compared so far are decided; votes on other pairs are needed."
     return Status(state, reason, error, needed, price, sign_open, votes, cost)

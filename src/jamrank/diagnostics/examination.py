@@ -13,7 +13,7 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.duplicates import divided, times_written
 from jamrank.data.sides import sides_identified
 from jamrank.diagnostics.consistency import SelfConsistency, self_consistency
-from jamrank.diagnostics.graph import components
+from jamrank.diagnostics.graph import components, weakly_joined
 from jamrank.diagnostics.sides import Sides, sides
 from jamrank.diagnostics.target import TARGET
 from jamrank.errors import InputError, JamrankWarning
@@ -23,7 +23,7 @@ from jamrank.selection.agreeing import share_truths
 from jamrank.selection.design import examine_design
 from jamrank.selection.differing import differences
 from jamrank.text import safe_text
-from jamrank.typing import BoolArray, Int32Array
+from jamrank.typing import BoolArray, Int32Array, IntArray
 
 if TYPE_CHECKING:
     from jamrank.inference.result import RankingResult
@@ -116,6 +116,11 @@ class Examination:
         if share_truths(self.votes):
             return self._by_pair
         return _quick_fit(CrowdBT() if self._annotators_differ else BradleyTerry(), self.votes)
+
+    @cached_property
+    def weakly_joined(self) -> IntArray | None:
+        """Sizes of the groups of items that only few votes join; None where there is one group, or none join them."""
+        return weakly_joined(self.pair_counts) if self.n_components == 1 else None
 
     @property
     def _annotators_differ(self) -> bool:

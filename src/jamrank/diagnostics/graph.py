@@ -6,11 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+from scipy.sparse.csgraph import connected_components, maximum_flow, minimum_spanning_tree
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.rows import PairCounts
-from jamrank.typing import BoolArray, Int32Array, IntArray
+from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
+
+# Groups of items that fewer votes join are weakly joined, if they have so many items each.
+WELL_JOINED, _LEAST_GROUP, _MOST_GROUPS = 10, 3, 50
+# Of more pairs, groups are not looked for: that takes long.
+_MOST_PAIRS = 200_000
 
 
 def components(counts: PairCounts) -> Int32Array:
@@ -101,6 +106,62 @@ def _walk(first: Int32Array, second: Int32Array, n_items: int) -> tuple[IntArray
         found[begin:] = [(one, below, size[root]) for one, below, _ in found[begin:]]
     columns = np.array(found, dtype=np.int64).reshape(-1, 3).T
     return columns[0], columns[1], columns[2]
+
+
+def weakly_joined(counts: PairCounts) -> IntArray | None:
+    """Return the sizes of the groups of items that few votes join, largest first; None where there is one group.
+
+    Items that are in no group of at least three do not count: they have few votes each.
+    """
+    if len(counts) > _MOST_PAIRS:
+        return None
+    label = _merged(counts, WELL_JOINED)
+    sizes = np.bincount(label)
+    large = np.flatnonzero(sizes >= _LEAST_GROUP)
+    if not 1 < len(large) <= _MOST_GROUPS:
+        return None
+    apart: list[int] = []
+    for group in large[np.argsort(-sizes[large], kind="stable")].tolist():
+        if all(_flow(counts, label, group, other) < WELL_JOINED for other in apart):
+            apart.append(group)
+    return sizes[apart] if len(apart) > 1 else None
+
+
+def _merged(counts: PairCounts, votes: int) -> Int32Array:
+    """Return groups of items that stay joined whichever ``votes - 1`` votes are left out; there may be larger ones.
+
+    Spanning forests are taken off, one after the other. The ends of what is left after ``votes - 1`` of them are
+    joined by a path in each, and by the vote itself: they are in one group and are merged, until nothing is left.
+    """
+    label = np.arange(counts.n_items, dtype=np.int32)
+    while True:
+        pairs, left = _between(counts, label)
+        n_groups = int(label.max(initial=0)) + 1
+        for _ in range(votes - 1):
+            there = np.flatnonzero(left > 0)
+            graph = csr_array((np.arange(1, len(there) + 1), pairs[:, there]), (n_groups,) * 2)
+            left[there[minimum_spanning_tree(graph).data.astype(np.int64) - 1]] -= 1.0
+        joined = csr_array((np.ones((left > 0).sum(), np.int8), pairs[:, left > 0]), (n_groups,) * 2)
+        if not joined.nnz:
+            return label
+        label = np.asarray(connected_components(joined, directed=False)[1], dtype=np.int32)[label]
+
+
+def _between(counts: PairCounts, label: Int32Array) -> tuple[Int32Array, FloatArray]:
+    """Return the pairs of groups with votes between them, and how many."""
+    ends = np.sort([label[counts.first], label[counts.second]], axis=0)
+    apart = ends[0] != ends[1]
+    pairs, place = np.unique(ends[:, apart], axis=1, return_inverse=True)
+    return pairs, np.bincount(place.ravel(), counts.votes[apart], pairs.shape[1]).astype(np.float64)
+
+
+def _flow(counts: PairCounts, label: Int32Array, one: int, other: int) -> int:
+    """Return how many votes have to be left out so that two groups are not joined, at most 1,000."""
+    pairs, votes = _between(counts, label)
+    room = np.minimum(np.floor(votes), 1000).astype(np.int32)
+    ends = np.concatenate([pairs, pairs[::-1]], axis=1)
+    graph = csr_array((np.concatenate([room, room]), ends), (int(label.max()) + 1,) * 2)
+    return int(maximum_flow(graph, one, other).flow_value)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ import numpy as np
 
 from jamrank.diagnostics.examination import MOST_LISTED, Examination, json_ids
 from jamrank.diagnostics.findings import CheckResult, Finding
-from jamrank.diagnostics.graph import find_bridges, question_of_items
+from jamrank.diagnostics.graph import WELL_JOINED, find_bridges, question_of_items
 from jamrank.text import many, safe_text
+from jamrank.typing import IntArray
 
 _SIZES_SHOWN = 3
 
@@ -18,6 +19,14 @@ def connection(examination: Examination) -> CheckResult:
     counts = {"components": n_groups}
     if not examination.n_decided:
         return CheckResult(counts=counts)
+    if n_groups == 1 and examination.weakly_joined is not None:
+        sizes = examination.weakly_joined
+        sentence = (
+            f"Fewer than {WELL_JOINED} votes join {len(sizes):,} groups of items (of {_listed(sizes)} items): how "
+            "items of different groups compare rests mostly on the assumption that the groups are equally strong. "
+            "Collect votes on pairs across the groups."
+        )
+        return CheckResult([Finding("warning", sentence, "connection")], counts)
     if n_groups == 1:
         return CheckResult([Finding("good", "Decided votes connect all items.", "connection")], counts)
     question = question_of_items(examination.votes)
@@ -28,13 +37,16 @@ def connection(examination: Examination) -> CheckResult:
         )
         return CheckResult([Finding("note", sentence, "connection")], counts)
     sizes = np.sort(np.bincount(examination.component))[::-1]
-    listed = ", ".join(f"{size:,}" for size in sizes[:_SIZES_SHOWN]) + (", …" if n_groups > _SIZES_SHOWN else "")
     within = "" if question is None else " of the same question"
     sentence = (
-        f"The items form {n_groups:,} groups (of {listed} items) with no decided vote between them: scores of "
-        f"different groups cannot be compared. Collect votes across the groups{within}, or provide features."
+        f"The items form {n_groups:,} groups (of {_listed(sizes)} items) with no decided vote between them: scores "
+        f"of different groups cannot be compared. Collect votes across the groups{within}, or provide features."
     )
     return CheckResult([Finding("problem", sentence, "connection")], counts)
+
+
+def _listed(sizes: IntArray) -> str:
+    return ", ".join(f"{size:,}" for size in sizes[:_SIZES_SHOWN]) + (", …" if len(sizes) > _SIZES_SHOWN else "")
 
 
 def bridges(examination: Examination) -> CheckResult:
@@ -53,7 +65,7 @@ def bridges(examination: Examination) -> CheckResult:
     ]
     findings = []
     large = int((found.cut_off > 1).sum())
-    if large:
+    if large and examination.weakly_joined is None:
         verb = "connects" if n_votes[0] == 1 else "connect"
         more = f" ({many(large - 1, 'more case')})" if large > 1 else ""
         findings.append(

@@ -34,9 +34,12 @@ def planning(examination: Examination) -> CheckResult:
         sentence = f"{by}, the order of the two items is right with a probability of {share}"
     else:
         sentence = f"{by}, {share} of all pairs of items are in the right order"
+    if examination.weakly_joined is not None:
+        sentence += ", if the groups that few votes join are equally strong"
     level = "note"
     if more == 0:
-        level, sentence = "good", f"{sentence}, which meets the target ({in_percent(target, 0)})."
+        level = "note" if examination.weakly_joined is not None else "good"
+        sentence = f"{sentence}, which meets the target ({in_percent(target, 0)})."
     elif more is None:
         sentence = f"{sentence}; {in_percent(target, 0)} cannot be reached with votes like these."
     elif where is None:
