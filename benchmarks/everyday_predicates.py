@@ -466,6 +466,12 @@ def too_few_to_compare(m: re.Match[str], c: Context) -> Found:
     return _number(m["n"]) == c.n_decided < 100
 
 
+def few_that_differ(m: re.Match[str], c: Context) -> Found:
+    """Check that votes are too few to compare, and that some annotator errs otherwise than others."""
+    flips = list(c.drawn.flips.values())
+    return c.n_decided < 100 and len(flips) > 1 and (True if np.ptp(flips) > 0 else (1.0, 0.001))
+
+
 def one_pair(m: re.Match[str], c: Context) -> Found:
     return bool(c.votes.n_pairs == 1)
 

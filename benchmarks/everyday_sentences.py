@@ -26,6 +26,8 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     ("no other model", _MODEL + r": no other model can be fitted to these votes\.", holds.never),
     ("too few to compare", _MODEL + r", the simplest model: (?P<n>[\d,]+) decided votes? (?:is|are) too few .*",
      holds.too_few_to_compare),
+    ("few votes of annotators who differ", _MODEL + r": (?P<n>[\d,]+) decided votes? are too few .*, but annotators differ too .*",
+     holds.few_that_differ),
     ("one pair, no comparison", _MODEL + r", the simplest model: all [\d,.]+ decided votes are on one pair; .*", holds.one_pair),
     ("chosen by held-out votes",
      _MODEL + r": (?P<loss>[\d.]+) nats per (?:held-out|later) vote(?: \([^)]*\))?, (?:the simplest of (?P<n>\d+) models that "
@@ -39,6 +41,10 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
      _MODEL + r": (?P<loss>[\d.]+) nats per (?:held-out|later) vote(?: \([^)]*\))?, [\d.]+ lower than (?P<simplest>[^,]+), the "
      r"simplest of (?P<n>\d+) models; votes depend on the sides \(p < 0\.001\)(?:; chosen on [\d,]+ of [\d,]+ votes)?\.",
      holds.chosen_by_sides),
+    ("chosen by features",
+     _MODEL + r": (?P<loss>[\d.]+) nats per (?:held-out|later) vote(?: \([^)]*\))?, [\d.]+ lower than (?P<simplest>[^,]+), the "
+     r"simplest of (?P<n>\d+) models; features explain the scores \(p < 0\.001\)(?:; chosen on [\d,]+ of [\d,]+ votes)?\.",
+     holds.never),  # no job has features
     ("tastes differ", r"FamilyBT: .*; annotators do not err independently(?:; chosen on .*)?\.", holds.never),
     ("own tastes", r"TasteBT: .*; votes of one annotator on an item agree more than independent votes would(?:; chosen on .*)?\.",
      holds.never),
@@ -99,6 +105,9 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
      r"(?:; the data checks found no problems(?:, but list [\d,]+ notes?)?)?\.", holds.size),
     ("unconnected", r"The items form (?P<n>[\d,]+) groups \(of .* items\) with no decided vote between them: .*", holds.n_groups),
     ("connected", r"Decided votes connect all items\.", holds.connected),
+    ("weakly joined",
+     r"Fewer than 10 votes join (?P<n>[\d,]+) groups of items \(of .* items\): how items of different groups compare .*",
+     holds.never),  # in no job do few votes join groups
     ("bridge",
      rf"Only the (?P<votes>[\d,.]+) votes? between (?P<a>{ID}) and (?P<b>{ID}) connects? [\d,]+ items? to the rest.*",
      holds.bridge),
@@ -133,7 +142,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     ("too few for an orientation",
      r"(?P<n>[\d,]+) decided votes? (?:is|are) too few to distinguish them from random votes; .*", holds.few_decided),
     ("planned votes",
-     r"By .*?, (?:the order of the two items is right with a probability of )?about (?P<share>[\d.]+) %(?: of all pairs of items are in the right order)?(?:, which meets the target \([\d.]+ %\)"
+     r"By .*?, (?:the order of the two items is right with a probability of )?about (?P<share>[\d.]+) %(?: of all pairs of items are in the right order)?(?:, if the groups that few votes join are equally strong)?(?:, which meets the target \([\d.]+ %\)"
      r"|(?P<never>; [\d.]+ % cannot be reached with votes like these)|; (?P<target>[\d.]+) % needs about (?P<more>[\d,]+) more votes like "
      r"these(?:, on new pairs or under new questions|, on new pairs|, under new questions)?)?\.", holds.planned),
     ("planned votes, correlated", r"By .*right .* This assumes independent errors; here they are correlated, .*", holds.correlated),
