@@ -12,8 +12,10 @@ from click.testing import CliRunner
 
 import jamrank as jr
 from jamrank.acquisition.channel import LEFT, RIGHT, TIE
-from jamrank.acquisition.planning import _vote
+from jamrank.acquisition.forecast import forecast_for
+from jamrank.acquisition.planning import Plan, _affordable, _vote
 from jamrank.cli import main
+from jamrank.cli.plan import _range_of_votes
 from jamrank.selection.families import fit_families
 
 
@@ -104,8 +106,95 @@ def test_the_stated_cost_is_that_of_the_stated_votes(tmp_path):
     path = a_close_top(tmp_path)
     now = jr.Chooser(jr.read_comparisons(path), random_state=0).status().expected_error
     text = " ".join(call("plan", path, "--target", 0.99 * now, "--runs", 2).output.split())
-    found = re.search(r"About ([\d,]+) further votes? on chosen pairs at a cost of ([\d,.]+)", text)
-    assert found and found[1] == found[2]
+    found = re.search(
+        r"about ([\d,]+(?: to [\d,]+)?) further votes? on chosen pairs at a cost of (.+?) bring", text, re.I
+    )
+    assert found and found[1] == found[2].replace(" or more", "")
+
+
+def an_ab_test(won: int, of: int) -> list[tuple[str, str, str, str]]:
+    return [("unnamed", "new", "old", "left" if k < won else "right") for k in range(of)]
+
+
+@pytest.mark.parametrize(("won", "of"), [(109, 200), (107, 200), (416, 800)])
+def test_a_plan_for_one_pair_is_exact(won, of, tmp_path):
+    """Nothing is left to choose: the number is that of ``next``, whatever the seed."""
+    plans = [jr.Chooser(an_ab_test(won, of), random_state=seed, repeats=True).plan() for seed in (0, 1)]
+    status = jr.Chooser(an_ab_test(won, of), random_state=0, repeats=True).status()
+    assert plans[0].runs == 0 and plans[0].error[0] == status.expected_error
+    assert plans[0].votes_needed == plans[1].votes_needed == pytest.approx(status.votes_needed, rel=0.01)
+    path = tmp_path / "votes.csv"
+    path.write_text("left,right,winner\n" + "".join(f"{a},{b},{won}\n" for _, a, b, won in an_ab_test(won, of)))
+    text = " ".join(call("plan", path).output.split())
+    assert "if they are like those so far" in text and "chosen pairs" not in text
+
+
+def test_the_number_of_runs_depends_on_the_work_alone():
+    assert [_affordable(n, max(n // 2, 4), 40) for n in (3, 8, 300)] == [88, 85, 4]
+
+
+def an_honest_crowd(n_items: int, n_annotators: int, n_votes: int, seed: int, **given: object) -> jr.Chooser:
+    flips = [0.1] * n_annotators
+    votes = jr.simulate(n_items, n_annotators, n_votes, truth="vote", flips=flips, random_state=seed).votes
+    return jr.Chooser(votes, random_state=seed, repeats=True, **given)
+
+
+@pytest.mark.parametrize(("n_items", "n_annotators", "n_votes"), [(8, 4, 200), (6, 3, 150)])
+def test_random_pairs_need_as_many_votes_as_next_says(n_items, n_annotators, n_votes):
+    """Of votes like those so far. The plan may differ by its own noise, and by a tenth.
+
+    ``next`` takes the errors of scores for independent and lets information grow evenly.
+    """
+    chooser = an_honest_crowd(n_items, n_annotators, n_votes, 1, strategy="random")
+    chooser.target = 0.8 * chooser.status().expected_error
+    plan, status = chooser.plan(runs=24), chooser.status()
+    assert plan.error[0] == status.expected_error
+    low, high = plan.votes_range
+    assert low / 1.1 <= status.votes_needed <= 1.1 * high
+    assert high - low < 0.4 * plan.votes_needed
+
+
+def test_chosen_pairs_need_fewer_votes_than_random_ones():
+    needed = []
+    for strategy in ("information", "random"):
+        chooser = an_honest_crowd(8, 4, 200, 1, strategy=strategy)
+        chooser.target = 0.8 * chooser.status().expected_error
+        needed.append(chooser.plan(runs=12).votes_range)
+    assert needed[0][1] < needed[1][0]
+
+
+@pytest.mark.parametrize("given", [{}, {"goal": "top-k", "k": 2}, {"goal": "threshold", "threshold": 0.0}])
+def test_all_runs_begin_at_the_present_error_and_their_range_contains_the_mean(given):
+    chooser = an_honest_crowd(6, 3, 90, 2, **given)
+    plan = chooser.plan(runs=3, most_votes=60)
+    now = chooser.status().expected_error
+    assert plan.error[0] == now and [plan.low[0], plan.high[0]] == pytest.approx([now, now])
+    assert (plan.low <= plan.error).all() and (plan.error <= plan.high).all() and (np.diff(plan.error) <= 0).all()
+    assert len(plan.votes) == len(plan.cost) == len(plan.error)
+
+
+def test_what_is_subtracted_from_a_run_has_its_present_value_as_mean():
+    """A state is moved at random by as much as its variance falls, to a variance that depends on where it moves."""
+    chooser = an_honest_crowd(4, 3, 60, 3)
+    belief, goal = chooser._belief, chooser._goal()
+    forecast = forecast_for(belief, goal, None, 0.2)
+    mean, variance, _ = start = forecast.state(belief, None)
+    assert forecast.error(start) == pytest.approx(0.2)
+    rng, least, found = np.random.default_rng(0), 0.3 * variance, []
+    for _ in range(4_000):
+        once = mean + np.sqrt(0.4 * variance) * rng.standard_normal(len(mean))
+        left = np.where(np.abs(once) < 0.5, 0.35, 0.55) * variance
+        twice = once + np.sqrt(0.6 * variance - left) * rng.standard_normal(len(mean))
+        found.append(forecast.steady((twice, left, None), least))
+    assert np.mean(found) == pytest.approx(forecast.steady(start, least), abs=4 * np.std(found) / np.sqrt(4_000))
+
+
+def test_a_plan_that_is_noisy_states_a_range():
+    votes, error = np.array([0.0, 100.0, 200.0]), np.array([0.3, 0.2, 0.15])
+    made = Plan(votes, votes, error, error, error, 0.18, 140.0, 140.0, 4, False, (104.0, 181.0))
+    assert _range_of_votes(made, 104.0, 181.0) == ("About 100 to 180 further votes", "100 to 180")
+    assert _range_of_votes(made, 104.0, None) == ("At least about 100 further votes", "100 or more")
+    assert _range_of_votes(made, 138.0, 143.0) == ("About 140 further votes", "140")
 
 
 def test_next_says_which_votes_it_counts_and_plan_does_not_repeat_it(tmp_path):

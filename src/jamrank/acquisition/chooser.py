@@ -13,7 +13,7 @@ from jamrank.acquisition.desk import Desk
 from jamrank.acquisition.features import ItemFeatures
 from jamrank.acquisition.goals import GOALS, Goal
 from jamrank.acquisition.picking import Picked, pick
-from jamrank.acquisition.planning import Plan, simulate_collection
+from jamrank.acquisition.planning import Plan, nothing_to_choose, plan_collection
 from jamrank.acquisition.pool import OUTCOME_NAMES, VotePool, read_votes
 from jamrank.acquisition.records import Assignment, Status
 from jamrank.acquisition.stopping import assess
@@ -28,8 +28,8 @@ from jamrank.typing import IntArray
 _REFIT_VOTES, _REFIT_SHARE = 10, 0.1
 # With features a fit takes longer.
 _REFIT_SHARE_WITH_FEATURES = 0.15
-# Largest horizon of a plan, in votes per item.
-_HORIZON = 200.0
+# Largest horizon of a simulated plan, in votes per item and, of few items, in votes.
+_HORIZON, _LEAST_HORIZON = 200.0, 2_000.0
 
 
 class Chooser:
@@ -259,30 +259,35 @@ class Chooser:
             status = replace(status, reason=status.reason + counted)
         return status
 
-    def plan(self, *, runs: int = 10, most_votes: float | None = None) -> Plan:
+    def plan(self, *, runs: int | None = None, most_votes: float | None = None) -> Plan:
         """Simulate the rest of the collection from the posterior: votes and cost until the target.
+
+        With a single pair to ask, votes are like those so far, and nothing is simulated.
 
         Parameters
         ----------
-        runs : int
-            Number of simulated collections.
+        runs : int, optional
+            Number of simulated collections; by default as many as take about two seconds, between 4 and 100.
         most_votes : float, optional
             Horizon; by default twice the estimate of :meth:`status`, and at least twenty votes per item.
         """
         if not len(self._pool.annotators):
             raise ParameterError("no annotators; give annotators, or votes that name some")
         status = self.status()
+        n, goal, cost = len(self._pool.items), self._goal(), self._desk.cost
         if most_votes is None:
-            most_votes = max(20.0 * len(self._pool.items), 2.0 * (status.votes_needed or 0.0))
-        return simulate_collection(
+            most_votes = max(20.0 * n, 2.0 * (status.votes_needed or 0.0))
+        if not nothing_to_choose(self._belief, goal, cost):
+            most_votes = min(most_votes, max(_HORIZON * n, _LEAST_HORIZON))
+        return plan_collection(
             self._belief,
-            self._goal(),
+            goal,
             STRATEGIES[self.strategy],
-            self._desk.cost,
+            cost,
             now=status.expected_error,
             target=self.target,
             runs=runs,
-            most_votes=min(most_votes, _HORIZON * len(self._pool.items)),
+            most_votes=most_votes,
             left_to_ask=self._desk.left_to_ask(self._repeats_last),
             share_cap=self.share_cap,
             rng=self._rng,

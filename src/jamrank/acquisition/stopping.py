@@ -130,12 +130,12 @@ def _top_curve(
     def error(times: float) -> float:
         left = _later_variance(variance, prior, times) / now
         later = mean + np.sqrt(1 - left) * moved
-        return 1.0 - float((_top_of(later, k) & _top_of(later + np.sqrt(left) * rest, k)).sum()) / (k * count)
+        return 1.0 - float((top_of(later, k) & top_of(later + np.sqrt(left) * rest, k)).sum()) / (k * count)
 
     return error
 
 
-def _top_of(scores: FloatArray, k: int) -> BoolArray:
+def top_of(scores: FloatArray, k: int) -> BoolArray:
     """Return which scores of each row are its k highest."""
     inside = np.zeros(scores.shape, np.bool_)
     np.put_along_axis(inside, np.argpartition(-scores, k - 1, axis=1)[:, :k], True, axis=1)
@@ -186,7 +186,7 @@ def assess(
     """
     votes = float(belief.pool.weight.sum())
     judged = goal.name == "verdicts"
-    component = None if judged or belief.has_features else joinable_groups(belief.pool, goal.group)
+    component = groups_apart(belief, goal)
     by_model = None if component is not None else _curve_of_model(belief, goal)
     curve = by_model or error_curve(belief.scores, goal, belief.prior_variance, component)
     error = verdict_error(belief) if judged else curve(0.0)
@@ -213,6 +213,21 @@ def assess(
     elif elsewhere and state == "go":
         reason += " The pairs compared so far are decided; votes on other pairs are needed."
     return Status(state, reason, error, needed, price, sign_open, votes, cost)
+
+
+def groups_apart(belief: Belief, goal: Goal) -> IntArray | None:
+    """Return the group of each item where items form groups without a vote between them, if the goal needs them."""
+    if goal.name == "verdicts" or belief.has_features:
+        return None
+    return joinable_groups(belief.pool, goal.group)
+
+
+def curve_of_votes(belief: Belief, goal: Goal) -> Callable[[float], float]:
+    """Return the error after further votes like those so far, as :func:`assess` expects it; all items are connected.
+
+    The function takes a multiple of the present votes.
+    """
+    return _curve_of_model(belief, goal) or error_curve(belief.scores, goal, belief.prior_variance)
 
 
 def _state(

@@ -57,7 +57,7 @@ def next(count: int, out: str | None, as_json: bool, quiet: bool, **given: Any) 
     if as_json and not quiet:
         _print_json(status, chosen)
     elif not quiet:
-        _show(status, chosen, out, count)
+        _show(status, chosen, out, count, several_pairs=len(chooser.items) > 2)
     sys.exit(EXIT_CODES[status.state])
 
 
@@ -80,7 +80,7 @@ def _print_json(status: Status, chosen: list[Assignment]) -> None:
     print_json({"status": asdict(status), "assignments": [asdict(one) for one in chosen]})
 
 
-def _show(status: Status, chosen: list[Assignment], out: str | None, count: int) -> None:
+def _show(status: Status, chosen: list[Assignment], out: str | None, count: int, *, several_pairs: bool) -> None:
     from rich.console import Console
 
     from jamrank.cli.display import print_table
@@ -89,7 +89,7 @@ def _show(status: Status, chosen: list[Assignment], out: str | None, count: int)
 
     console = Console()
     say(console, f"{status.state}: {status.reason}", "bold")
-    if "like those so far" in status.reason:
+    if several_pairs and "like those so far" in status.reason:
         say(console, "Of chosen pairs usually fewer are needed: jamrank plan estimates how many.")
     if chosen:
         columns = ["annotator", "left", "right", "question", "gain", "why"]

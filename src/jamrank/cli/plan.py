@@ -13,6 +13,9 @@ from jamrank.cli.types import FINITE
 if TYPE_CHECKING:
     from jamrank.acquisition import Plan, Status
 
+# A single number is stated where its range is at most this share of it.
+_DESERVES_ONE = 0.15
+
 
 @click.command(
     epilog="""\b
@@ -24,12 +27,16 @@ Examples:
 Exit code 0 when done, 2 when a file cannot be used."""
 )
 @collection_options
-@click.option("--runs", type=click.IntRange(min=2), default=10, show_default=True, help="Simulated collections.")
+@click.option(
+    "--runs",
+    type=click.IntRange(min=2),
+    help="Simulated collections; by default as many as take about two seconds, between 4 and 100.",
+)
 @click.option("--most", type=FINITE, metavar="VOTES", help="Maximum number of further votes to simulate.")
 @click.option("--picture", metavar="FILE", help="Draw the expected error against the votes: an SVG file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
-def plan(runs: int, most: float | None, picture: str | None, as_json: bool, quiet: bool, **given: Any) -> None:
+def plan(runs: int | None, most: float | None, picture: str | None, as_json: bool, quiet: bool, **given: Any) -> None:
     """Estimate how many votes, at what cost, bring the expected error to a target.
 
     The command fits the VOTES so far and simulates further collections, with comparisons chosen as by jamrank next.
@@ -45,7 +52,7 @@ def plan(runs: int, most: float | None, picture: str | None, as_json: bool, quie
         given["seed"] = given["seed"] or 0  # the same votes have the same plan
         chooser = open_chooser(CollectionRequest(**given), silent)
         status = chooser.status()
-    with stage(console, f"simulating {runs} collections", silent):
+    with stage(console, "simulating the collection", silent):
         made = chooser.plan(runs=runs, most_votes=most)
     if picture is not None:
         from jamrank.acquisition import plan_picture
@@ -55,7 +62,7 @@ def plan(runs: int, most: float | None, picture: str | None, as_json: bool, quie
     if as_json and not quiet:
         _print_json(made, status)
     elif not quiet:
-        _show(made, status, given["budget"], picture)
+        _show(made, status, given, picture)
 
 
 def _print_json(made: Plan, status: Status) -> None:
@@ -73,13 +80,46 @@ def _now(status: Status) -> str:
     return reason.replace("More votes like these will not reach the target: expected", "Expected")
 
 
-def _show(made: Plan, status: Status, budget: float | None, picture: str | None) -> None:
+def _answer(made: Plan, strategy: str) -> str:
+    """Say how many votes bring the expected error to the target."""
+    from jamrank.text import in_percent
+
+    between = made.votes_range
+    assert between is not None
+    votes, price = _range_of_votes(made, *between)
+    chosen = " on chosen pairs" if made.runs and strategy != "random" else ""
+    text = f"{votes}{chosen} at a cost of {price} bring the expected error to {in_percent(made.target)}"
+    return text + (f" ({made.runs} simulated collections)." if made.runs else ", if they are like those so far.")
+
+
+def _range_of_votes(made: Plan, low: float, high: float | None) -> tuple[str, str]:
+    """Return the number of votes, a range where the noise of the simulation is large, and the cost."""
+    import numpy as np
+
+    from jamrank.text import about, number, two_digits
+
+    def rounded(votes: float) -> tuple[float, str]:
+        least = round(two_digits(max(votes, 1.0)))
+        return least, number(two_digits(float(np.interp(least, made.votes, made.cost))))
+
+    assert made.votes_needed is not None
+    middle = rounded(made.votes_needed)
+    first, last = rounded(low), None if high is None else rounded(high)
+    if last is None:
+        return f"At least about {first[0]:,.0f} further votes", f"{first[1]} or more"
+    if last[0] - first[0] <= max(_DESERVES_ONE * made.votes_needed, 2.0):
+        text = about(middle[0], "further vote")
+        return text[0].upper() + text[1:], middle[1]
+    return f"About {first[0]:,.0f} to {last[0]:,.0f} further votes", f"{first[1]} to {last[1]}"
+
+
+def _show(made: Plan, status: Status, given: dict[str, Any], picture: str | None) -> None:
     import numpy as np
     from rich.console import Console
 
     from jamrank.cli.display import print_table
     from jamrank.cli.messages import say
-    from jamrank.text import about, in_percent, many, number, two_digits
+    from jamrank.text import in_percent, many, number
 
     console = Console()
     say(console, f"Now: {_now(status)}")
@@ -90,16 +130,12 @@ def _show(made: Plan, status: Status, budget: float | None, picture: str | None)
         if made.exhausted:
             text += f" After that {NOTHING_LEFT}"
     elif made.votes_needed == 0:
-        text = f"No further votes are needed for an expected error of {in_percent(made.target)} "
-        text += f"(mean of {made.runs} simulated collections: {in_percent(made.error[0])})."
+        text = f"No further votes are needed for an expected error of {in_percent(made.target)}."
     else:
-        votes = round(two_digits(max(made.votes_needed, 1.0)))
-        needed, price = about(votes, "further vote"), number(two_digits(np.interp(votes, made.votes, made.cost)))
-        text = f"{needed[0].upper()}{needed[1:]} on chosen pairs at a cost of {price} bring the "
-        text += f"expected error to {in_percent(made.target)} (mean of {made.runs} simulated collections)."
+        text = _answer(made, given["strategy"])
     say(console, text, "bold")
-    if budget is not None:
-        left = max(budget - status.cost, 0.0)
+    if given["budget"] is not None:
+        left = max(given["budget"] - status.cost, 0.0)
         error = float(np.interp(left, made.cost, made.error))
         say(console, f"With the {number(left)} left of the budget: {in_percent(error)}.")
     steps = np.unique(np.linspace(0, len(made.votes) - 1, 9).round().astype(int))
@@ -112,6 +148,7 @@ def _show(made: Plan, status: Status, budget: float | None, picture: str | None)
         ]
         for at in steps
     ]
-    print_table(console, "", ["further votes", "cost", "expected error", "nine runs in ten"], rows)
+    usual = "nine runs in ten" if made.runs else "nine times in ten"
+    print_table(console, "", ["further votes", "cost", "expected error", usual], rows)
     if picture is not None:
         say(console, f"Drew {picture}.")
