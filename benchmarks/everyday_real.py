@@ -16,8 +16,9 @@ import polars as pl
 import jamrank as jr
 from benchmarks import heldout, report
 from jamrank.paper.data import Data
-from jamrank.selection.cross_validation import Candidate, hold_out
+from jamrank.selection.cross_validation import hold_out
 from jamrank.selection.folds import split
+from jamrank.selection.trials import Candidate
 
 FOLDS, WORSE = 5, 0.005
 # Of the sessions with several kinds of annotators: how much worse than before the default may be.

@@ -21,8 +21,9 @@ from benchmarks.machine import about, commit
 from jamrank.noise.kmeans import cluster_pairs
 from jamrank.scorers import Features
 from jamrank.selection import compare
-from jamrank.selection.cross_validation import Candidate, hold_out
+from jamrank.selection.cross_validation import hold_out
 from jamrank.selection.folds import split
+from jamrank.selection.trials import Candidate
 
 SEED, ROUNDS, QUICK_ROUNDS = 0, 13, 1
 # As asked: a pick other than the true cell counts if its interval against it holds 0 and its loss is this near.

@@ -5,7 +5,8 @@ import pytest
 
 import jamrank as jr
 from jamrank.selection.agreeing import _products, agree_more
-from jamrank.selection.cross_validation import Candidate, HeldOut, Trial
+from jamrank.selection.cross_validation import HeldOut
+from jamrank.selection.trials import Candidate, Trial
 
 
 @pytest.mark.parametrize("flips", [None, [0.1, 0.1, 0.2, 0.2, 0.5, 0.9]])

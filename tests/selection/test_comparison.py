@@ -15,8 +15,9 @@ import jamrank as jr
 from jamrank.errors import FeatureError, InputError, ParameterError
 from jamrank.selection import compare
 from jamrank.selection.comparison import _on_the_best
-from jamrank.selection.cross_validation import Candidate, HeldOut, Trial, hold_out
+from jamrank.selection.cross_validation import HeldOut, hold_out
 from jamrank.selection.folds import split
+from jamrank.selection.trials import Candidate, Trial
 
 
 class Oracle:

@@ -10,8 +10,9 @@ import jamrank as jr
 from jamrank.data.color_refinement import decided
 from jamrank.io.out_of_core import sampling
 from jamrank.io.out_of_core.sampling import sample_pairs, sample_parts
-from jamrank.selection.cross_validation import Candidate, hold_out
+from jamrank.selection.cross_validation import hold_out
 from jamrank.selection.folds import SPLITS, assign_folds, split
+from jamrank.selection.trials import Candidate
 
 
 def written(seed: int = 0, n_votes: int = 400, ties: float = 0.1) -> pl.DataFrame:

@@ -23,7 +23,7 @@ from jamrank.scorers import align_features
 from jamrank.selection.adaptive import CAUTION, FORWARD, looks_adaptive
 from jamrank.selection.agreeing import agree_more
 from jamrank.selection.candidates import usual_candidates
-from jamrank.selection.cross_validation import Candidate, HeldOut, frames, hold_out
+from jamrank.selection.cross_validation import HeldOut, frames, hold_out
 from jamrank.selection.design import FEWEST_TO_COMPARE, Design, examine_design
 from jamrank.selection.differing import THEY_DIFFER, differ_in_few
 from jamrank.selection.explaining import THEY_EXPLAIN, features_explain
@@ -32,6 +32,7 @@ from jamrank.selection.folds import assign_folds, assign_periods
 from jamrank.selection.judging import judging_body, with_judging
 from jamrank.selection.siding import THEY_PREFER_A_SIDE
 from jamrank.selection.tastes import OWN_TASTES, have_own_tastes, try_tastes
+from jamrank.selection.trials import Candidate
 from jamrank.text import many
 
 # With more votes than this, two folds or one are enough.

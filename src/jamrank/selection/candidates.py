@@ -13,8 +13,8 @@ from jamrank.fitting.spec import FeatureUse
 from jamrank.models.base import RankingModel
 from jamrank.models.registry import find_model
 from jamrank.noise import NOISES
-from jamrank.selection.cross_validation import Candidate
 from jamrank.selection.design import Design
+from jamrank.selection.trials import Candidate
 
 # Held-out losses need fewer digits than results.
 _TOL = 1e-3

@@ -18,7 +18,7 @@ from jamrank.io.out_of_core.sampling import sample_pairs
 from jamrank.rows import by_one
 from jamrank.scorers import align_features
 from jamrank.selection.adaptive import CAUTION, FORWARD, looks_adaptive
-from jamrank.selection.cross_validation import Estimate, HeldOut, frames, hold_out
+from jamrank.selection.cross_validation import HeldOut, frames, hold_out
 from jamrank.selection.design import FEWEST_TO_COMPARE, examine_design
 from jamrank.selection.differing import THEY_DIFFER, differ_in_few
 from jamrank.selection.explaining import THEY_EXPLAIN, features_explain
@@ -26,6 +26,7 @@ from jamrank.selection.families import NOT_INDEPENDENT, differ_in_taste, try_fam
 from jamrank.selection.folds import SPLITS, assign_folds, assign_periods
 from jamrank.selection.siding import THEY_PREFER_A_SIDE
 from jamrank.selection.tastes import have_own_tastes, try_tastes
+from jamrank.selection.trials import Estimate
 from jamrank.text import in_percent, many
 from jamrank.typing import IntArray
 

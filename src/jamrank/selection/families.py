@@ -16,7 +16,8 @@ from jamrank.inference.taste_test import taste_p_value
 from jamrank.models.base import RankingModel
 from jamrank.models.registry import find_model
 from jamrank.rows import PairCounts
-from jamrank.selection.cross_validation import Candidate, HeldOut, hold_out
+from jamrank.selection.cross_validation import HeldOut, hold_out
+from jamrank.selection.trials import Candidate
 
 NOT_INDEPENDENT = "annotators do not err independently"
 # The share of sets with independent annotators for which FamilyBT is tried.

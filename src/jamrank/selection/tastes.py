@@ -18,7 +18,8 @@ from jamrank.fitting.family_normal import MOST_SAMPLED
 from jamrank.fitting.taste_votes import TasteVotes
 from jamrank.models.base import RankingModel
 from jamrank.models.registry import find_model
-from jamrank.selection.cross_validation import Candidate, HeldOut, hold_out
+from jamrank.selection.cross_validation import HeldOut, hold_out
+from jamrank.selection.trials import Candidate
 from jamrank.typing import FloatArray, IntArray
 
 OWN_TASTES = "votes of one annotator on an item agree more than independent votes would"
