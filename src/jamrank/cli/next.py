@@ -57,7 +57,7 @@ def next(count: int, out: str | None, as_json: bool, quiet: bool, **given: Any) 
     if as_json and not quiet:
         _print_json(status, chosen)
     elif not quiet:
-        _show(status, chosen, out, count)
+        _show(status, chosen, out, count, len(chooser.items))
     sys.exit(EXIT_CODES[status.state])
 
 
@@ -80,7 +80,7 @@ def _print_json(status: Status, chosen: list[Assignment]) -> None:
     print_json({"status": asdict(status), "assignments": [asdict(one) for one in chosen]})
 
 
-def _show(status: Status, chosen: list[Assignment], out: str | None, count: int) -> None:
+def _show(status: Status, chosen: list[Assignment], out: str | None, count: int, n_items: int) -> None:
     from rich.console import Console
 
     from jamrank.cli.display import print_table
@@ -89,7 +89,7 @@ def _show(status: Status, chosen: list[Assignment], out: str | None, count: int)
 
     console = Console()
     say(console, f"{status.state}: {status.reason}", "bold")
-    if "like those so far" in status.reason:
+    if "like those so far" in status.reason and n_items > 2:
         say(console, "Of chosen pairs usually fewer are needed: jamrank plan estimates how many.")
     if chosen:
         columns = ["annotator", "left", "right", "question", "gain", "why"]
