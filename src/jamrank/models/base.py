@@ -23,6 +23,7 @@ from jamrank.inference.score_uncertainty import ScoreUncertainty
 from jamrank.inference.scores import Scores
 from jamrank.inference.uncertainty import Uncertainty
 from jamrank.inference.vote_summary import VoteSummary
+from jamrank.io.any_votes import votes_in_memory
 from jamrank.io.given import VoteSource
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.linalg.blas import blas_threads
@@ -171,7 +172,11 @@ class RankingModel(Parameters):
 
     @property
     def posterior_(self) -> FloatArray:
-        """P(left truly beats right) for each pair of ``pairs_``, computed on first access."""
+        """P(left wins one comparison judged without error) for each pair of ``pairs_``, computed on first access.
+
+        In models with one truth for each pair: that left is better on this pair and question, given the votes on it.
+        :meth:`order_probability` is that its score is higher.
+        """
         return self.result_.predictor.posterior
 
     @property
@@ -212,7 +217,7 @@ class RankingModel(Parameters):
 
     @property
     def pairs_(self) -> Any:
-        """Frame of the pairs: left, right, votes, p_left; and question, where there are several."""
+        """Frame of the pairs: left, right, votes, p_left (``posterior_``); and question, where there are several."""
         return self.result_.pairs()
 
     @property
@@ -283,7 +288,7 @@ class RankingModel(Parameters):
         return self.result_.uncertainty.top_frame(k)
 
     def order_probability(self, a: Any, b: Any) -> Any:
-        """Return the probability that one item is truly above another, given the votes.
+        """Return the probability that the score of one item is higher than that of another, given the votes.
 
         It is about the order of the scores, and goes to 0 or 1 with more votes; :meth:`predict_proba` is about a
         single comparison. ``jamrank diff`` puts it into a sentence.
@@ -347,7 +352,7 @@ class RankingModel(Parameters):
     # -- prediction -------------------------------------------------------------------------------------------
 
     def predict_proba(self, left: Any, right: Any, features: Any = None) -> FloatArray:
-        """Return the probability that left truly beats right, from the scores alone.
+        """Return the probability that left wins one comparison judged without error, from the scores alone.
 
         Parameters
         ----------
@@ -363,7 +368,7 @@ class RankingModel(Parameters):
         """
         return self.result_.predictor.truth(left, right, features)
 
-    def vote_proba(self, votes: Comparisons, features: Any = None) -> FloatArray:
+    def vote_proba(self, votes: Comparisons | VoteSource, features: Any = None) -> FloatArray:
         """Return the probability that each vote is for the first item of its pair, given the fitted model.
 
         Unlike :meth:`predict_proba` it predicts a vote and not the truth: it uses the annotator, and the votes on the
@@ -371,7 +376,7 @@ class RankingModel(Parameters):
 
         Parameters
         ----------
-        votes : Comparisons
+        votes : Comparisons, path-like, data frame, mapping or list
             Votes with the same ids as those of the fit. For an unknown annotator the mean annotator is used; an
             unknown item is scored by its features, or has an unknown score.
         features : data frame or mapping, optional
@@ -382,7 +387,7 @@ class RankingModel(Parameters):
         ndarray
             One for each decided vote of positive weight, in the order of the votes; ``votes`` has their outcomes.
         """
-        return self.result_.predictor.vote(votes, features)
+        return self.result_.predictor.vote(votes_in_memory(votes, "vote_proba"), features)
 
     def score(self, truth: Any, by: str = "posterior") -> float:
         """Return the accuracy against known values of the items.
