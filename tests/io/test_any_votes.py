@@ -45,7 +45,6 @@ USES = {
     "choose": lambda model, votes, path: jr.Auto().choose(votes)[1].name,
     "correlated": lambda model, votes, path: correlated(votes).effective_judges,
     "contested pairs": lambda model, votes, path: contested_pairs(votes, model.scores_).n_pairs,
-    "votes": lambda model, votes, path: model.vote_proba(votes).tolist(),
     "analysis": lambda model, votes, path: Analysis(model.result_, votes).votes.n_votes,
     "groups": lambda model, votes, path: jr.fit_groups(jr.BradleyTerry(), {1: votes})[1].scores_.tolist(),
     "chooser": lambda model, votes, path: jr.Chooser(votes, random_state=0).items,

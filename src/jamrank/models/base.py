@@ -23,7 +23,6 @@ from jamrank.inference.score_uncertainty import ScoreUncertainty
 from jamrank.inference.scores import Scores
 from jamrank.inference.uncertainty import Uncertainty
 from jamrank.inference.vote_summary import VoteSummary
-from jamrank.io.any_votes import votes_in_memory
 from jamrank.io.given import VoteSource
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.linalg.blas import blas_threads
@@ -368,7 +367,7 @@ class RankingModel(Parameters):
         """
         return self.result_.predictor.truth(left, right, features)
 
-    def vote_proba(self, votes: Comparisons | VoteSource, features: Any = None) -> FloatArray:
+    def vote_proba(self, votes: Comparisons, features: Any = None) -> FloatArray:
         """Return the probability that each vote is for the first item of its pair, given the fitted model.
 
         Unlike :meth:`predict_proba` it predicts a vote and not the truth: it uses the annotator, and the votes on the
@@ -376,7 +375,7 @@ class RankingModel(Parameters):
 
         Parameters
         ----------
-        votes : Comparisons, path-like, data frame, mapping or list
+        votes : Comparisons
             Votes with the same ids as those of the fit. For an unknown annotator the mean annotator is used; an
             unknown item is scored by its features, or has an unknown score.
         features : data frame or mapping, optional
@@ -387,7 +386,7 @@ class RankingModel(Parameters):
         ndarray
             One for each decided vote of positive weight, in the order of the votes; ``votes`` has their outcomes.
         """
-        return self.result_.predictor.vote(votes_in_memory(votes, "vote_proba"), features)
+        return self.result_.predictor.vote(votes, features)
 
     def score(self, truth: Any, by: str = "posterior") -> float:
         """Return the accuracy against known values of the items.
