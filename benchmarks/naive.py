@@ -26,6 +26,7 @@ WHO += ["annotator_id", "worker_id", "judge_id", "rater_id", "labeler_id", "user
 TIES = dict.fromkeys(["abstain", "skip", "skipped"])
 TIES |= dict.fromkeys(["tie", "draw", "equal", "same", "both_good", "both good", "bothgood", "tie (bothgood)"], "tie")
 TIES |= dict.fromkeys(["both_bad", "both bad", "bothbad", "tie (bothbad)", "tie (both bad)", "neither"], "tie")
+ASKED = ("question", "question_id", "prompt_id", "prompt", "instruction")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -192,20 +193,32 @@ def asked(records: list[Record], *own: str) -> Callable[[Record], str]:
     return (lambda record: optional(record.get(found))) if found else (lambda record: "")
 
 
-def asked_alike(records: list[Record], *own: str) -> Callable[[Record], str]:
-    """Return the question, also from a column that is only called like one, if its ids come back."""
-    if any(name in names_of(records) for name in own):
-        return asked(records, *own)
-    for wanted in ("question", "question_id", "prompt_id", "prompt", "instruction", "topic"):
-        for name in sorted(name for name in names_of(records) if name.lower() == wanted):
-            values = [record.get(name) for record in records if not absent(record.get(name))]
-            try:
-                ids = [ident(value) for value in values]
-            except RefusedError:
-                continue
-            if len(set(ids)) < len(ids):
-                return asked(records, name)
-    return lambda record: ""
+def asked_alike(records: list[Record], *own: str, each: bool = False, broad: bool = True) -> Callable[[Record], str]:
+    """Return the question, also from a column that is only called like one, if ids come back or each counts."""
+    names = names_of(records)
+    mine = next((name for name in own if name in names), None)
+    if mine is not None and (mine not in ("id", "question_id") or comes_back(records, mine)):
+        return asked(records, mine)
+    like = [name for wanted in ASKED for name in sorted(names) if name.lower() == wanted and name != mine]
+    good = [name for name in like if comes_back(records, name) is not None]
+    again = [name for name in good if comes_back(records, name)]
+    if again:
+        return asked(records, again[0])
+    if mine is not None:
+        return asked(records, mine)
+    if each and good:
+        return asked(records, good[0])
+    topics = [name for name in sorted(names) if name.lower() == "topic" and comes_back(records, name)]
+    return asked(records, topics[0]) if broad and topics else lambda record: ""
+
+
+def comes_back(records: list[Record], name: str) -> bool | None:
+    """Return whether an id is in a column twice; None if it has no ids."""
+    try:
+        ids = [ident(record.get(name)) for record in records if not absent(record.get(name))]
+    except RefusedError:
+        return None
+    return len(set(ids)) < len(ids) if ids else None
 
 
 def word(value: Any, meaning: dict[str, str | None]) -> str | None:
@@ -260,7 +273,9 @@ def sided(
 
 def arena(records: list[Record]) -> Iterator[tuple[Any, ...]]:
     own, sides = ("judge", "evaluation_session_id"), ("model_a", "model_b")
-    return sided(own, MODELS, sides, lambda records: asked(records, "question_id", "id", "question"))(records)
+    return sided(
+        own, MODELS, sides, lambda records: asked_alike(records, "question_id", "id", "question", each=True)
+    )(records)
 
 
 def named_pairs(records: list[Record]) -> Iterator[tuple[Any, ...]]:
@@ -298,7 +313,7 @@ def crowd_kit(records: list[Record]) -> Iterator[tuple[Any, ...]]:
 def one_hot(records: list[Record]) -> Iterator[tuple[Any, ...]]:
     who, question, weighted = (
         voter(records, "judge"),
-        asked(records, "id", "question_id", "question"),
+        asked_alike(records, "id", "question_id", "question", each=True),
         "weight" in names_of(records),
     )
     for record in records:
@@ -335,7 +350,7 @@ def mt_pairs(records: list[Record]) -> Iterator[tuple[Any, ...]]:
     for record in records:
         judge = record.get("judge")
         person = ident(judge[0]) if isinstance(judge, list) and judge else who(record)
-        question = asked(records, "question_id")(record)
+        question = asked_alike(records, "question_id", each=True)(record)
         if "question_id" in names and "turn" in names:
             question = f"{ident(record.get('question_id'))} turn {optional(record.get('turn')) or '?'}"
         one, two = ident(record.get("model_1")), ident(record.get("model_2"))
@@ -353,8 +368,9 @@ def soft(
     left: str, right: str, p_left: Callable[[Record], float | None], own: str, questions: tuple[str, ...]
 ) -> Any:
     def reader(records: list[Record]) -> Iterator[tuple[Any, ...]]:
-        find = asked if "instruction" in questions else asked_alike
-        who, question, weighted = voter(records, own), find(records, *questions), "weight" in names_of(records)
+        each = "instruction" in questions
+        who, question = voter(records, own), asked_alike(records, *questions, each=each)
+        weighted = "weight" in names_of(records)
         for record in records:
             p, much = p_left(record), weight(record, weighted)
             sides = ident(record.get(left)), ident(record.get(right))
@@ -411,6 +427,7 @@ def preferences(records: list[Record]) -> Iterator[tuple[Any, ...]]:
         ),
         None,
     )
+    found = []
     for record in records:
         won, lost, prompt = record.get("chosen"), record.get("rejected"), record.get("prompt")
         if not all(value and isinstance(value, str | list) for value in (won, lost)):
@@ -422,7 +439,11 @@ def preferences(records: list[Record]) -> Iterator[tuple[Any, ...]]:
                 question = text_of(won[: len(same)])
             won, lost = won[len(same) :], lost[len(same) :]
         won, lost = (ident(record.get(name)) for name in models) if models else (text_of(won), text_of(lost))
-        yield in_order(who(record), won, lost, weight(record, weighted), question)
+        found.append((record, won, lost, question))
+    alike = asked_alike(records, "question", each=True)
+    none = "prompt" not in names and not any(question for *_, question in found)
+    for record, won, lost, question in found:
+        yield in_order(who(record), won, lost, weight(record, weighted), alike(record) if none else question)
 
 
 def tldr(records: list[Record]) -> Iterator[tuple[Any, ...]]:
@@ -445,8 +466,10 @@ def tldr(records: list[Record]) -> Iterator[tuple[Any, ...]]:
 
 def wide(records: list[Record]) -> Iterator[tuple[Any, ...]]:
     skip = {"left", "right", "question", "question_id", "weight", "id", "pair_id", "index", "", "Unnamed: 0"}
+    skip |= {name for name in names_of(records) if name.lower() in (*ASKED, "topic")}
     names = [name for name in names_of(records) if name not in skip]
-    question, weighted = asked(records, "question", "question_id"), "weight" in names_of(records)
+    question = asked_alike(records, "question", "question_id", each=True)
+    weighted = "weight" in names_of(records)
     words = {"left": "left", "right": "right", **TIES}
     numbers = {"1": "left", "1.0": "left", "0": "right", "0.0": "right", "0.5": "tie", ".5": "tie"}
     cells = {str(record.get(name)) for record in records for name in names if not absent(record.get(name))}
@@ -474,7 +497,8 @@ def wide(records: list[Record]) -> Iterator[tuple[Any, ...]]:
 
 def ratings(records: list[Record]) -> Iterator[tuple[Any, ...]]:
     names = names_of(records)
-    who, question = voter(records, "annotator"), asked(records, "question", "question_id")
+    who = voter(records, "annotator")
+    question = asked_alike(records, "question", "question_id", broad=False)
     item, rating = ("item" if "item" in names else "item_id"), ("rating" if "rating" in names else "score")
     rated = [
         (

@@ -196,6 +196,24 @@ SAMPLES: dict[str, Sample] = {
             ("unnamed", "vicuna", "koala", "tie", 1, "65089"),
         ],
     ),
+    "arena, prompts": Sample(
+        "chatbot-arena",
+        [
+            {"judge": "gpt", "prompt": "p1", "model_a": "a", "model_b": "b", "winner": "model_a"},
+            {"judge": "llama", "prompt": "p1", "model_a": "a", "model_b": "b", "winner": "model_b"},
+            {"judge": "gpt", "prompt": "p2", "model_a": "c", "model_b": "b", "winner": "tie"},
+        ],
+        [("gpt", "a", "b", "left", 1, "p1"), ("llama", "a", "b", "right", 1, "p1"), ("gpt", "c", "b", "tie", 1, "p2")],
+    ),
+    "arena, numbered votes": Sample(
+        "chatbot-arena",
+        [
+            {"id": 1, "judge": "gpt", "instruction": "Sing", "model_a": "a", "model_b": "b", "winner": "model_a"},
+            {"id": 2, "judge": "gpt", "instruction": "Sing", "model_a": "b", "model_b": "a", "winner": "model_a"},
+            {"id": 3, "judge": "gpt", "instruction": "Dance", "model_a": "c", "model_b": "b", "winner": "tie"},
+        ],
+        [("gpt", "a", "b", "left", 1, "Sing"), ("gpt", "b", "a", "left", 1, "Sing"), ("gpt", "c", "b", "tie", 1, "Dance")],
+    ),
     "arena, 140k": Sample(
         "chatbot-arena",
         [
@@ -406,6 +424,19 @@ SAMPLES: dict[str, Sample] = {
         ],
         missing=1,
     ),
+    "wide, prompts": Sample(
+        "wide",
+        [
+            {"left": "a", "right": "b", "prompt": "p1", "ann": "left", "bob": "right"},
+            {"left": "a", "right": "b", "prompt": "p2", "ann": "left", "bob": "tie"},
+        ],
+        [
+            ("ann", "a", "b", "left", 1, "p1"),
+            ("bob", "a", "b", "right", 1, "p1"),
+            ("ann", "a", "b", "left", 1, "p2"),
+            ("bob", "a", "b", "tie", 1, "p2"),
+        ],
+    ),
     "wide, numbers": Sample(
         "wide",
         [
@@ -474,6 +505,17 @@ SAMPLES: dict[str, Sample] = {
             ("bob", "x", "y", "right", 1, ""),
         ],
         set_aside=1,
+        sides=False,
+    ),
+    "ratings, prompts": Sample(
+        "ratings",
+        [
+            {"annotator": "ann", "item": "x", "rating": 5, "prompt": "p1"},
+            {"annotator": "ann", "item": "y", "rating": 3, "prompt": "p1"},
+            {"annotator": "ann", "item": "x", "rating": 1, "prompt": "p2"},
+            {"annotator": "ann", "item": "y", "rating": 4, "prompt": "p2"},
+        ],
+        [("ann", "x", "y", "left", 1, "p1"), ("ann", "x", "y", "right", 1, "p2")],
         sides=False,
     ),
 }  # fmt: skip

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from jamrank.text import about, percent, plot_text, safe_line, safe_text, without_lone_surrogates
+from jamrank.text import about, number, percent, plot_text, safe_line, safe_text, without_lone_surrogates
 
 HOSTILE = {
     "escape sequence": "\x1b[2J\x1b]0;title\x07",
@@ -82,3 +82,11 @@ def test_no_probability_is_0_or_100_percent(share, expected):
 )
 def test_estimated_counts_have_two_digits(count, expected):
     assert about(count, "vote") == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(208.00000000000003, "208"), (207.99999999999997, "208"), (25.29, "25.29"), (1234.0, "1,234"), (0.25, "0.25")],
+)
+def test_a_sum_of_weights_that_is_whole_has_no_decimals(value, written):
+    assert number(value) == written

@@ -17,8 +17,8 @@ _JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 
 
 def number(value: float) -> str:
-    """Return a count or a weight: whole numbers without decimals, with thousands separators."""
-    return f"{value:,.0f}" if value == round(value) else f"{value:,.2f}"
+    """Return a count or a weight, with thousands separators: without decimals where it is whole but for rounding."""
+    return f"{value:,.0f}" if round(value, 9) == round(value) else f"{value:,.2f}"
 
 
 def many(count: float, noun: str) -> str:

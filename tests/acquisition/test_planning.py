@@ -253,3 +253,11 @@ def test_a_single_judge_is_asked_for_the_pair_that_decides_the_top():
     pairs = [{one.left, one.right} for one in asked]
     assert pairs.count({"a", "b"}) >= 4
     assert all(one != other for one, other in pairwise(pairs))
+
+
+def test_next_does_not_speak_of_chosen_pairs_where_there_is_one(tmp_path):
+    path = tmp_path / "votes.csv"
+    rows = ["left,right,winner", *["new,old,left"] * 7, *["old,new,left"] * 5]
+    path.write_text("\n".join(rows) + "\n")
+    text = " ".join(call("next", path).output.split())
+    assert "like those so far" in text and "chosen pairs" not in text

@@ -10,7 +10,7 @@ from jamrank.data.ids import UNNAMED
 from jamrank.inference import best_first, flip_intervals
 from jamrank.inference.response_bias import ResponseBias
 from jamrank.inference.verdicts import judge_relative, verdicts
-from jamrank.report import Analysis, findings
+from jamrank.report import Analysis, describe, findings, render
 
 
 def verdict(flip: float, votes: float) -> str:
@@ -211,3 +211,19 @@ def test_features_and_known_truths_tell_of_the_errors_of_a_single_annotator():
     assert jr.JAM().fit(drawn.votes, drawn.features).annotators_["flip"].to_list()[0] == pytest.approx(0.2, abs=0.1)
     gold = [(f"item{k:02}", f"item{k + 1:02}") for k in range(9)]
     assert jr.JAM().fit(drawn.votes, gold=gold).annotators_["flip"].null_count() == 0
+
+
+@pytest.mark.parametrize("n_votes", [20, 100, 800])
+def test_on_two_items_more_votes_are_no_remedy(n_votes):
+    rng = np.random.default_rng(1)
+    who = np.repeat(["a", "b", "c"], n_votes)
+    votes = jr.Comparisons.from_arrays(["new"] * len(who), ["old"] * len(who), who, rng.random(len(who)) < 0.63)
+    model = jr.fit(votes)
+    analysis = Analysis(model.result_, votes)
+    frame = analysis.annotators
+    assert set(frame["verdict"]) <= {"unresolved", "random"} and "unresolved" in set(frame["verdict"])
+    told = [*findings(analysis), *frame["evidence"], *frame["action"]]
+    assert not any("too few votes" in one or "other pairs" in one or "more votes" in one for one in told)
+    assert "only votes on further items would tell" in " ".join(told)
+    page = render(describe(analysis, "A/B", {}))
+    assert "other pairs of these items" not in page and "have them vote on further items too" in page

@@ -689,3 +689,70 @@ def test_two_columns_of_which_either_could_be_the_score_are_not_guessed(tmp_path
 def test_annotators_are_found_though_only_their_column_has_capitals(tmp_path):
     votes = jr.read_comparisons(save(tmp_path, "Annotator,left,right,winner\nk,a,b,left\nm,b,c,right\n"))
     assert votes.annotators.tolist() == ["k", "m"]
+
+
+_BATTLE = {"model_a": "a", "model_b": "b", "winner": "model_a", "judge": "ann"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "questions", "note"),
+    [
+        ([{"prompt": "p1"}, {"prompt": "p1"}, {"prompt": "p2"}], ["p1", "p2"], "questions are 'prompt'"),
+        ([{"prompt": "p1"}, {"prompt": "p2"}, {"prompt": "p3"}], ["p1", "p2", "p3"], "questions are 'prompt'"),
+        ([{"topic": "t", "Instruction": "i" * 9_999}, {"topic": "t", "Instruction": "j"}], ["i" * 9_999, "j"], ""),
+        (
+            [{"question_id": n, "prompt": "p" * (n // 2 + 1)} for n in range(4)],
+            ["p", "pp"],
+            "questions are 'prompt', as 'question_id' differs in every row",
+        ),
+        ([{"question_id": f"q{n}", "prompt": f"p{n}"} for n in range(3)], ["q0", "q1", "q2"], ""),
+        ([{"question_id": f"q{n}", "topic": "t"} for n in range(3)], ["q0", "q1", "q2"], ""),
+        ([{"question_id": f"q{n // 2}", "prompt": "p"} for n in range(4)], ["q0", "q1"], ""),
+        ([{"id": 1, "prompt": ["p"]}, {"id": 2, "prompt": ["p"]}], [1, 2], "its values are no ids"),
+    ],
+)
+def test_what_was_asked_is_the_question_of_a_battle(rows, questions, note):
+    votes = jr.read_comparisons([{**_BATTLE, **row} for row in rows])
+    assert votes.questions.tolist() == questions
+    assert note in str(votes.readings[0])
+    assert note or "question" not in str(votes.readings[0]) or questions[0].startswith("i")
+
+
+def test_a_column_that_is_not_used_as_the_question_is_named():
+    own = {"annotator": "ann", "left": "a", "right": "b", "winner": "left"}
+    votes = jr.read_comparisons([{**own, "prompt": f"p{n}"} for n in range(3)])
+    assert not votes.has_questions
+    assert "'prompt' is not used as the question: it differs in every row" in str(votes.readings[0])
+    mapped = [{"one": "a", "two": "b", "best": "one", "prompt": f"p{n // 2}"} for n in range(4)]
+    roles = {"left": "one", "right": "two", "winner": "best"}
+    votes = jr.read_comparisons(mapped, mapping=roles)
+    assert "'prompt' is not used as the question; question=prompt maps it" in str(votes.readings[0])
+    assert "not used" not in str(jr.read_comparisons(mapped, mapping={**roles, "question": "prompt"}).readings[0])
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"generator_1": "a", "generator_2": "b", "preference": 1},
+        {"chosen": "a", "rejected": "b"},
+        {"model_1": "a", "model_2": "b", "g1_winner": "model_1", "g2_winner": "tie"},
+        {"model_a": "a", "model_b": "b", "winner_model_a": 1, "winner_model_b": 0, "winner_tie": 0},
+        {"left": "a", "right": "b", "ann": "left", "bob": "right"},
+        {"item_a": "a", "item_b": "b", "p_a": 0.7},
+        {"candidate_chosen": "a", "candidate_not_chosen": "b"},
+        {"left": "a", "right": "b", "label": "a", "worker": "w"},
+        {"model_a": "a", "model_b": "b", "verdict": "A>B"},
+    ],
+)
+@pytest.mark.parametrize("name", ["prompt_id", "question_id", "instruction"])
+def test_what_was_asked_is_the_question_in_every_form_of_two_items(row, name):
+    votes = jr.read_comparisons([{**row, name: f"p{n // 2}"} for n in range(4)])
+    assert votes.questions.tolist() == ["p0", "p1"]
+
+
+def test_a_large_arena_file_with_prompts_is_read_in_parts_as_in_whole(tmp_path):
+    rows = [f"u{n % 7},p{n // 2 if n > 5_000 else n},m{n % 5},m{n % 5 + 1},model_a" for n in range(12_000)]
+    text = "\n".join(["judge,prompt,model_a,model_b,winner", *rows]) + "\n"
+    (tmp_path / "v.csv").write_text(text)
+    votes = jr.read_comparisons(tmp_path / "v.csv")
+    assert len(votes.questions) == len({row.split(",")[1] for row in rows})

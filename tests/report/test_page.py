@@ -637,3 +637,11 @@ def test_saved_files_can_be_made_safe_for_spreadsheets(small):
     saved = json.loads(re.search(r'id="data-ranking.csv">(.*?)</script>', html).group(1))
     assert [line.split(",")[0] for line in saved.splitlines()] == ["item", "'=1+1", "'@x", "plain"]
     assert '<th scope="row">=1+1</th>' in html
+
+
+@pytest.mark.parametrize("needed", [[12.0, math.inf], [5_000.0, math.inf], [math.inf, math.inf], [1_000.0, 1_001.0]])
+def test_the_text_above_the_table_is_about_its_last_column(small, needed):
+    frame = uncertain(2).with_columns(gain=pl.lit(0.1), to_settle=pl.Series(needed))
+    told = section(render(replace(small, ask_next=frame)), "Worth asking next")
+    assert ("The last column is" in told) == ("votes needed" in told) == (min(needed) <= 1_000)
+    assert ("after a thousand more votes" in told) == (1_000 < min(needed) < math.inf)

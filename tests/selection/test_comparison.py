@@ -292,6 +292,8 @@ def test_what_cannot_be_compared_is_refused():
         with pytest.raises(ParameterError):
             compare(votes, **bad)
     with pytest.raises(ParameterError, match="Comparisons"):
+        compare(3)
+    with pytest.raises(InputError, match="does not exist"):
         compare("votes.csv")
     with pytest.raises(FeatureError):
         compare(votes, {"item00": [1.0]})

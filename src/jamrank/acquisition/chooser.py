@@ -37,7 +37,7 @@ class Chooser:
 
     Parameters
     ----------
-    votes_or_model : Comparisons, data frame, iterable of votes, or fitted model, optional
+    votes_or_model : Comparisons, path-like, data frame, iterable of votes, or fitted model, optional
         The votes so far, or a fitted model, whose votes and settings are used. Without votes give ``items``.
     goal : {"ranking", "top-k", "threshold", "verdicts"}
         The goal: the order of all items; the best ``k``; which items are above a threshold; or how reliable
@@ -212,8 +212,9 @@ class Chooser:
 
         Parameters
         ----------
-        votes : data frame, Comparisons, mapping, or iterable
-            In the canonical form, or as tuples ``(annotator, left, right, winner)`` with the question as the fifth.
+        votes : data frame, path-like, Comparisons, mapping, or iterable
+            Files, frames and columns in any known form; one vote in the canonical form, or several; or tuples
+            ``(annotator, left, right, winner)`` with the question as the fifth.
         """
         for vote in read_votes(votes):
             codes = self._desk.take_in(vote)

@@ -13,7 +13,10 @@ from jamrank.acquisition.channel import LEFT, RIGHT, TIE
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.duplicates import count_once
 from jamrank.data.frames import open_frame
-from jamrank.errors import InputError
+from jamrank.data.parsing import REQUIRED
+from jamrank.errors import InputError, ParameterError
+from jamrank.io.given import is_path
+from jamrank.io.reader import read_comparisons
 from jamrank.typing import FloatArray, IntArray
 
 _WORDS = {"left": LEFT, "right": RIGHT, "tie": TIE, "both_bad": TIE, "abstain": None, "": None, None: None}
@@ -120,18 +123,29 @@ def _named(ids: Ids) -> NDArray[Any]:
 def read_votes(votes: Any) -> list[Vote]:
     """Return votes one by one, from any accepted form.
 
-    votes: A frame in the canonical form; mappings with ``annotator``, ``left``, ``right`` and ``winner``; or tuples
-        ``(annotator, left, right, winner)`` or with a question as the fifth.
+    votes: A path, a frame or columns in any known form; one mapping with ``annotator``, ``left``, ``right`` and
+        ``winner``, or several; or tuples ``(annotator, left, right, winner)`` or with a question as the fifth.
     """
     if isinstance(votes, Comparisons):
         return list(_from_comparisons(count_once(votes)))
+    if is_path(votes) or _is_table_of_another_form(votes):
+        return list(_from_comparisons(count_once(read_comparisons(votes))))
     if isinstance(votes, Mapping):
         return [_from_mapping(votes)]
     if hasattr(votes, "columns"):
         Comparisons.from_frame(votes)  # raises the usual errors
         table = open_frame(votes, InputError)
         return [_from_mapping(row) for row in table.iter_rows(named=True)]
+    if not isinstance(votes, Iterable):
+        raise ParameterError(f"votes is a {type(votes).__name__}; expected a path, a data frame, or votes one by one")
     return [_from_mapping(row) if isinstance(row, Mapping) else _from_tuple(row) for row in votes]
+
+
+def _is_table_of_another_form(votes: Any) -> bool:
+    """Return whether votes are columns of lists, or a frame that has not the columns of the canonical form."""
+    if isinstance(votes, Mapping):
+        return bool(votes) and all(hasattr(one, "__len__") and not isinstance(one, str) for one in votes.values())
+    return hasattr(votes, "columns") and not set(REQUIRED) <= set(votes.columns)
 
 
 def _from_comparisons(votes: Comparisons) -> Iterable[Vote]:

@@ -11,19 +11,23 @@ from jamrank.diagnostics.registry import CHECKS
 from jamrank.diagnostics.target import TARGET
 from jamrank.errors import ParameterError
 from jamrank.inference.result import RankingResult
+from jamrank.io.any_votes import votes_in_memory
+from jamrank.io.given import VoteSource
 from jamrank.linalg.blas import blas_threads
 
 if TYPE_CHECKING:
     from jamrank.models import RankingModel
 
 
-def check(votes: Comparisons, model: RankingModel | RankingResult | None = None, *, target: float = TARGET) -> Health:
+def check(
+    votes: Comparisons | VoteSource, model: RankingModel | RankingResult | None = None, *, target: float = TARGET
+) -> Health:
     """Check votes for problems and risks.
 
     Parameters
     ----------
-    votes : Comparisons
-        The votes.
+    votes : Comparisons, path-like, data frame, mapping or list
+        The votes, or whatever :func:`jamrank.read_comparisons` reads; in memory.
     model : RankingModel or RankingResult, optional
         A model fitted to these votes, or its result. It provides the direction of the ranking and the expected
         accuracy; without it, a quick fit without features does.
@@ -44,6 +48,7 @@ def check(votes: Comparisons, model: RankingModel | RankingResult | None = None,
     """
     if not 0.5 < target < 1:
         raise ParameterError(f"target is {target!r}; expected a share above 0.5 and below 1")
+    votes = votes_in_memory(votes, "check")
     examination = Examination(votes, None if model is None else _result_of(model), target)
     findings: list[Finding] = []
     counts: dict[str, int | float] = {}

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jamrank.data.comparisons import Comparisons
+from jamrank.io.any_votes import votes_in_memory
+from jamrank.io.given import VoteSource
 from jamrank.rows import PairCounts
 from jamrank.typing import FloatArray, IntArray
 
@@ -115,7 +117,9 @@ def unsettled_pairs(
     return Unsettled(upper[kept], lower[kept], sure[kept], len(still), len(upper), whole)
 
 
-def contested_pairs(votes: Comparisons, scores: FloatArray, most: int = 10, least: float = 4.0) -> Contested:
+def contested_pairs(
+    votes: Comparisons | VoteSource, scores: FloatArray, most: int = 10, least: float = 4.0
+) -> Contested:
     """Find the pairs on which annotators disagree most, and count those where the scores contradict the majority.
 
     Sorted by how evenly the decided votes are split, by weight, over all questions, then by the number of votes. The
@@ -123,8 +127,8 @@ def contested_pairs(votes: Comparisons, scores: FloatArray, most: int = 10, leas
 
     Parameters
     ----------
-    votes : Comparisons
-        The votes.
+    votes : Comparisons, path-like, data frame, mapping or list
+        The votes, or whatever :func:`jamrank.read_comparisons` reads; in memory.
     scores : ndarray
         Score of each item.
     most : int
@@ -136,7 +140,7 @@ def contested_pairs(votes: Comparisons, scores: FloatArray, most: int = 10, leas
     -------
     Contested
     """
-    counts = PairCounts.decided(votes)
+    counts = PairCounts.decided(votes_in_memory(votes, "contested_pairs"))
     total = counts.wins + counts.losses
     first, second = counts.first.astype(np.int64), counts.second.astype(np.int64)
     against = np.sign(counts.margin) * np.sign(scores[first] - scores[second]) < 0

@@ -27,6 +27,7 @@ from jamrank.inference.verdicts import (
     leaning,
     name_copies,
     name_nobody,
+    name_on_one_pair,
     name_opposed,
 )
 from jamrank.inference.vote_summary import VoteSummary, whole_numbers
@@ -212,6 +213,7 @@ class AnnotatorFit:
             found = judge(self.overall, low, high, self.response_bias, shown=not self.why_withheld)
         else:
             found = judge_relative(self.overall, low, high, self.response_bias)
+            found = name_on_one_pair(found) if len(self.votes.items) == 2 else found
         found = self.amend(found)
         if self.orientation.open:
             found = name_opposed(found)

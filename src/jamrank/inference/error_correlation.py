@@ -13,6 +13,8 @@ from scipy.special import ndtri
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST, TIE, DenseVotes
 from jamrank.inference.response_bias import chunks
+from jamrank.io.any_votes import votes_in_memory
+from jamrank.io.given import VoteSource
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
 # Fewest common pairs of two judges.
@@ -97,7 +99,7 @@ class Links:
         return np.stack(columns, axis=1).astype(np.float64)
 
 
-def correlated(votes: Comparisons, flip: Any = None) -> Links:
+def correlated(votes: Comparisons | VoteSource, flip: Any = None) -> Links:
     """Find judges whose errors are correlated.
 
     Judges who err independently agree on a pair, less disagree, as often as the product of their skills 1 - 2 flip,
@@ -106,8 +108,9 @@ def correlated(votes: Comparisons, flip: Any = None) -> Links:
 
     Parameters
     ----------
-    votes : Comparisons
-        The votes; ties are left out. At least four judges with common pairs are needed to detect any couple.
+    votes : Comparisons, path-like, data frame, mapping or list
+        The votes, or whatever :func:`jamrank.read_comparisons` reads, in memory; ties are left out. At least four
+        judges with common pairs are needed to detect any couple.
     flip : array-like, optional
         Initial value of each judge's flip.
 
@@ -115,6 +118,7 @@ def correlated(votes: Comparisons, flip: Any = None) -> Links:
     -------
     Links
     """
+    votes = votes_in_memory(votes, "correlated")
     couples = _agreements(votes)
     guess = np.full(votes.n_annotators, 0.5) if flip is None else 1 - 2 * np.asarray(flip, dtype=np.float64)
     none = np.empty(0), np.empty(0)

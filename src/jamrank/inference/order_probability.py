@@ -1,4 +1,4 @@
-"""The probability that one item is truly above another, and the difference of their scores."""
+"""The probability that the score of one item is higher, and the difference of their scores."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class OrderProbability:
         return independent_draws(self.scores, self.error, np.random.default_rng(0))
 
     def above(self, upper: IntArray, lower: IntArray) -> FloatArray:
-        """Return the probability that each upper item is truly above the lower one; NaN where unknown."""
+        """Return the probability that each upper item has a higher score than the lower one; NaN where unknown."""
         if not self.known:
             return np.full(len(upper), np.nan)
         if self._joint is None:

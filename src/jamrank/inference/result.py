@@ -267,7 +267,7 @@ class RankingResult:
         return OrderProbability(self.scores.scores, uncertainty.estimate.score_se, draws, group)
 
     def order_probability(self, above: Any, below: Any) -> FloatArray:
-        """Return P(above is truly above below); see :meth:`jamrank.RankingModel.order_probability`."""
+        """Return P(the score of above is higher); see :meth:`jamrank.RankingModel.order_probability`."""
         upper, lower = np.broadcast_arrays(find_items(self.items, above), find_items(self.items, below))
         order = self.order()
         if not order.known:

@@ -27,6 +27,8 @@ ACTIONS = {
     "unresolved": "keep; comparisons between other pairs of these items show how often votes are wrong",
 }
 VERDICTS = tuple(ACTIONS)
+_ONE_PAIR = "all votes are on two items: errors look like a small difference between them"
+_FURTHER_ITEMS = "keep; votes on further items show how often votes are wrong"
 
 # Careful people have flips up to this; a vote is then worth at least a quarter of a perfect one.
 _RELIABLE = 0.25
@@ -89,6 +91,17 @@ def name_copies(found: Verdicts, names: NDArray[Any], copy_of: IntArray) -> Verd
         verdict[k] = f"copy of {name}"
         evidence[k] = f"every vote is the same as that of {name}; independent annotators would differ"
         action[k] = f"leave out; the votes are counted once, as those of {name}"
+    return Verdicts(verdict, evidence, action)
+
+
+def name_on_one_pair(found: Verdicts) -> Verdicts:
+    """Return verdicts of relative flips on one pair, where more votes tell no more of errors."""
+    unknown = [one in ("unresolved", "too few votes") for one in found.verdict]
+    verdict = ["unresolved" if own else one for own, one in zip(unknown, found.verdict, strict=True)]
+    evidence, action = (
+        [new if own else one for own, one in zip(unknown, column, strict=True)]
+        for new, column in ((_ONE_PAIR, found.evidence), (_FURTHER_ITEMS, found.action))
+    )
     return Verdicts(verdict, evidence, action)
 
 

@@ -18,6 +18,9 @@ from jamrank.errors import NotStoredError
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.typing import BoolArray, FloatArray, Int32Array, IntArray
 
+# Smaller weights are as they were given.
+_TINY = 1e-3
+
 
 @dataclass(frozen=True)
 class PairArrays:
@@ -145,6 +148,7 @@ class VoteSummary:
 
 
 def whole_numbers(weights: FloatArray) -> NDArray[Any]:
-    """Return whole numbers as integers."""
-    whole = weights.astype(np.int64)
-    return whole if (whole == weights).all() else weights
+    """Return sums of weights without errors of rounding, whole numbers as integers."""
+    summed = np.where(np.abs(weights) < _TINY, weights, np.round(weights, 9))
+    whole = summed.astype(np.int64)
+    return whole if (whole == summed).all() else summed

@@ -42,6 +42,16 @@ def is_path(given: Any) -> bool:
     return isinstance(given, str | os.PathLike)
 
 
+def require_path(given: Any, user: str) -> None:
+    """Make sure that something is a path, for a function that reads files only.
+
+    Raises ParameterError: If it is not.
+    """
+    if not is_path(given):
+        remedy = "expected the path of a Parquet file or folder; fit takes votes in memory"
+        raise ParameterError(f"{user} got a {type(given).__name__}; {remedy}")
+
+
 def listed(given: VoteSource) -> list[Any]:
     """Return the sources of votes one by one: paths, or the one thing in memory.
 

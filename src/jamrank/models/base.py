@@ -171,7 +171,11 @@ class RankingModel(Parameters):
 
     @property
     def posterior_(self) -> FloatArray:
-        """P(left truly beats right) for each pair of ``pairs_``, computed on first access."""
+        """P(left wins one comparison judged without error) for each pair of ``pairs_``, computed on first access.
+
+        In models with one truth for each pair: that left is better on this pair and question, given the votes on it.
+        :meth:`order_probability` is that its score is higher.
+        """
         return self.result_.predictor.posterior
 
     @property
@@ -212,7 +216,7 @@ class RankingModel(Parameters):
 
     @property
     def pairs_(self) -> Any:
-        """Frame of the pairs: left, right, votes, p_left; and question, where there are several."""
+        """Frame of the pairs: left, right, votes, p_left (``posterior_``); and question, where there are several."""
         return self.result_.pairs()
 
     @property
@@ -283,7 +287,7 @@ class RankingModel(Parameters):
         return self.result_.uncertainty.top_frame(k)
 
     def order_probability(self, a: Any, b: Any) -> Any:
-        """Return the probability that one item is truly above another, given the votes.
+        """Return the probability that the score of one item is higher than that of another, given the votes.
 
         It is about the order of the scores, and goes to 0 or 1 with more votes; :meth:`predict_proba` is about a
         single comparison. ``jamrank diff`` puts it into a sentence.
@@ -347,7 +351,7 @@ class RankingModel(Parameters):
     # -- prediction -------------------------------------------------------------------------------------------
 
     def predict_proba(self, left: Any, right: Any, features: Any = None) -> FloatArray:
-        """Return the probability that left truly beats right, from the scores alone.
+        """Return the probability that left wins one comparison judged without error, from the scores alone.
 
         Parameters
         ----------

@@ -73,7 +73,7 @@ class JAM(LatentModel):
         Flip probability of each annotator; with two coins, the mean of both sides, with ``difficulty`` that over all
         pairs.
     posterior_ : ndarray
-        P(left truly beats right) for each pair of ``pairs_``.
+        P(left is better) for each pair of ``pairs_``, on this pair and question.
     ranking_, annotators_, pairs_, correlated_, features_ : data frame
         Tables for reading.
     log_likelihoods_ : ndarray

@@ -13,7 +13,10 @@ from jamrank.acquisition.suggestions import Suggestions, suggest_pairs
 from jamrank.data.comparisons import Comparisons
 from jamrank.diagnostics import Contested, Health, Unsettled, check, contested_pairs, unsettled_pairs
 from jamrank.diagnostics.graph import question_of_items
+from jamrank.errors import ParameterError
 from jamrank.inference.result import RankingResult
+from jamrank.io.any_votes import as_votes
+from jamrank.io.given import VoteSource
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.report.record import AgreementMatrix, Skills
 from jamrank.report.result_tables import ResultTables
@@ -33,15 +36,21 @@ class Analysis(ResultTables):
     ----------
     result : RankingResult
         Of a fitted model.
-    votes : Comparisons or StoredComparisons
+    votes : Comparisons, StoredComparisons, path-like, data frame, mapping or list
         What it was fitted to.
     scale, anchor
         The scale of the scores, as in :meth:`RankingModel.ranking_on`.
     """
 
-    def __init__(self, result: RankingResult, votes: Votes, *, scale: str = "logit", anchor: Any = None) -> None:
+    def __init__(
+        self, result: RankingResult, votes: Votes | VoteSource, *, scale: str = "logit", anchor: Any = None
+    ) -> None:
         super().__init__(result, scale=scale, anchor=anchor)
-        self.votes = votes
+        self.votes = as_votes(votes)
+        if not np.array_equal(self.votes.items, result.items):
+            raise ParameterError(
+                "votes has other items than the fit; expected the votes to which the model was fitted"
+            )
         self.items, self.scores = result.items, result.scores.scores
 
     @property

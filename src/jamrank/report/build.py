@@ -17,6 +17,7 @@ from jamrank.diagnostics.pairs import SETTLED
 from jamrank.inference import best_first
 from jamrank.inference.ranks import ranks
 from jamrank.io import write_atomically
+from jamrank.io.given import VoteSource
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.models import RankingModel
 from jamrank.report.analysis import Analysis
@@ -32,7 +33,7 @@ from jamrank.typing import FloatArray, IntArray
 
 def write_report(
     model: RankingModel,
-    votes: Votes,
+    votes: Votes | VoteSource,
     path: str | Path,
     title: str | None = None,
     *,
@@ -45,8 +46,8 @@ def write_report(
     ----------
     model : RankingModel
         Fitted.
-    votes : Comparisons or StoredComparisons
-        What it was fitted to.
+    votes : Comparisons, StoredComparisons, path-like, data frame, mapping or list
+        What it was fitted to, or whatever :func:`jamrank.read_comparisons` reads.
     path : str or Path
         The file.
     title : str, optional

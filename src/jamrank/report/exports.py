@@ -43,8 +43,8 @@ def preference_pairs(model: RankingModel, least: float = _LEAST) -> pl.DataFrame
     Returns
     -------
     polars.DataFrame
-        ``chosen``, ``rejected``, ``question`` with several questions, ``votes``, ``confidence`` (the posterior
-        probability ``p`` that chosen is truly better) and ``weight``, ``2 p - 1``: the factor by which the expected
+        ``chosen``, ``rejected``, ``question`` with several questions, ``votes``, ``confidence`` (``p_left``
+        of ``pairs_`` for the chosen item, ``p``) and ``weight``, ``2 p - 1``: the factor by which the expected
         gradient of a pairwise loss shrinks if labels are wrong with probability ``1 - p``. Highest confidence first.
     """
     return _preferences(ResultTables(model.result_).pairs, least)

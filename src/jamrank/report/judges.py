@@ -53,6 +53,7 @@ REASONS = {
     "unresolved": ("compare other pairs of these items too", "compare other pairs of these items too"),
     "opposed": ("nothing tells who is right", "vote against each other, and nothing tells who is right"),
 }
+_FURTHER_ITEMS = "have them vote on further items too"
 _MOST_TO_ACT_UPON, _MOST_NAMED = 30, 5
 # A difference between the flips on two types of pairs that gets a sentence.
 _SKILL_GAP = 0.1
@@ -64,6 +65,13 @@ _ONE_ORDER = 0.5
 _LIKELY = 0.5
 # Annotators equivalent to less than this share of their number are not independent.
 INDEPENDENT = 0.9
+
+
+def reason(verdict: str, n_annotators: int, n_items: int) -> str:
+    """Return why there is a verdict, or what to do about it; empty for unknown ones."""
+    if verdict == "unresolved" and n_items == 2:
+        return _FURTHER_ITEMS
+    return REASONS.get(verdict, ("", ""))[n_annotators > 1]
 
 
 def judge_sentences(analysis: Analysis) -> list[str]:
@@ -141,6 +149,9 @@ def _advice(analysis: Analysis) -> list[str]:
         why = (
             ": their tastes differ so much that errors look like tastes."
             if analysis.result.can.families
+            else ": all votes are on two items, so errors look like a small difference between them; only votes on "
+            "further items would tell."
+            if len(analysis.result.items) == 2
             else ", only which err more than others: the compared pairs form no cycle, as where all share one "
             "baseline, so errors look like close pairs."
         )

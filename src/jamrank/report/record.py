@@ -107,8 +107,8 @@ class Report:
     wins : WinProbabilities, optional
         Probabilities that one item beats another.
     uncertain : polars.DataFrame, optional
-        Columns left, left_rank, right, right_rank, votes, above (the probability that left is truly above right; may
-        be null): the pairs whose order is least certain.
+        Columns left, left_rank, right, right_rank, votes, above (the probability that the score of left is higher;
+        may be null): the pairs whose order is least certain.
     ask_next : polars.DataFrame, optional
         Columns left, left_rank, right, right_rank, votes, above, gain, to_settle: pairs on which a vote tells most.
     one_truth : bool

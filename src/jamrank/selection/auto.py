@@ -14,6 +14,7 @@ from jamrank.data.frames import make_frame
 from jamrank.errors import FormatError, NotFittedError, ParameterError
 from jamrank.fitting.fit_warnings import has_grades
 from jamrank.fitting.spec import Capabilities, ModelSpec
+from jamrank.io.any_votes import as_votes
 from jamrank.io.given import VoteSource
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.io.out_of_core.sampling import sample_pairs, sample_parts
@@ -158,7 +159,9 @@ class Auto(RankingModel):
         for name in ("_model", "_choice"):
             vars(self).pop(name, None)
 
-    def choose(self, votes: Votes, features: Any = None, gold: bool = False) -> tuple[RankingModel, ModelChoice]:
+    def choose(
+        self, votes: Votes | VoteSource, features: Any = None, gold: bool = False
+    ) -> tuple[RankingModel, ModelChoice]:
         """Choose a model without fitting it to all votes.
 
         Parameters
@@ -176,6 +179,7 @@ class Auto(RankingModel):
             Name of the model, and why it was chosen.
         """
         self._validate()
+        votes = as_votes(votes)
         if features is not None:
             align_features(features, votes.items)
         handed_on = ("ties", "max_iter", "tol", "n_jobs", "verbose")

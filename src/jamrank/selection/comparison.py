@@ -14,6 +14,8 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.duplicates import as_if_included, common_factor, divided
 from jamrank.data.storage import DenseVotes
 from jamrank.errors import InputError, ParameterError
+from jamrank.io.any_votes import votes_in_memory
+from jamrank.io.given import VoteSource
 from jamrank.io.out_of_core.sampling import sample_pairs
 from jamrank.rows import by_one
 from jamrank.scorers import align_features
@@ -99,7 +101,7 @@ class Comparison:
 
 
 def compare(
-    votes: Comparisons,
+    votes: Comparisons | VoteSource,
     features: Any = None,
     models: Any = None,
     *,
@@ -116,8 +118,8 @@ def compare(
 
     Parameters
     ----------
-    votes : Comparisons
-        The votes.
+    votes : Comparisons, path-like, data frame, mapping or list
+        The votes, or whatever :func:`jamrank.read_comparisons` reads; in memory.
     features : data frame, mapping or array, optional
         As in :meth:`RankingModel.fit`; models that may use features are tried with and without them.
     models : list of models or names, or dict of models by name, optional
@@ -139,7 +141,8 @@ def compare(
     """
     from jamrank.selection.candidates import as_candidates
 
-    _validate(votes, folds, splits)
+    _validate(folds, splits)
+    votes = votes_in_memory(votes, "compare")
     drawn = votes if max_votes is None else sample_pairs(votes, max_votes)
     times = common_factor(drawn)
     used = divided(drawn, times)
@@ -194,9 +197,7 @@ def compare(
     )
 
 
-def _validate(votes: Any, folds: Any, splits: Sequence[str]) -> None:
-    if not isinstance(votes, Comparisons):
-        raise ParameterError(f"votes is a {type(votes).__name__}; expected jamrank.Comparisons, in memory")
+def _validate(folds: Any, splits: Sequence[str]) -> None:
     if not (isinstance(folds, (int, np.integer)) and folds >= 2):
         raise ParameterError(f"folds is {folds!r}; expected a whole number of at least 2")
     for by in splits:

@@ -20,7 +20,7 @@ def read(table: Table) -> Ballots:
         raise InputError(problem, "expected a number from 1 to 2, or 0 for a draw", row=at + 1)
     said, p_left = soft_votes(2 - preference)
     annotator, note = table.annotators("annotator")
-    question = table.questions("instruction", "question")
+    question, asked = table.asked("instruction", "question", each=True)
     return Ballots(
         annotator,
         table.ids("generator_1"),
@@ -28,7 +28,7 @@ def read(table: Table) -> Ballots:
         said,
         table.weights(),
         question,
-        notes=(note,),
+        notes=(note, asked),
         p_left=p_left,
     )
 

@@ -22,14 +22,15 @@ def read(table: Table) -> Ballots:
     left, right, words = table.ids("model_a"), table.ids("model_b"), table.words("winner")
     said, named = by_words_then_ids(words, left, right, _WORDS, table.user_words)
     grade = grades_of_words(words, said)
-    notes += [named, graded_note(grade)]
+    question, asked = table.asked("question_id", "id", "question", each=True)
+    notes += [asked, named, graded_note(grade)]
     return Ballots(
         annotator,
         left,
         right,
         said,
         table.weights(),
-        table.questions("question_id", "id", "question"),
+        question,
         notes=tuple(notes),
         grade=grade,
     )

@@ -23,14 +23,15 @@ def read(table: Table) -> Ballots:
         raise InputError(found, "expected a 1 in one of them and 0 in the others", row=row + 1)
     said = np.array([LEFT, RIGHT, TIE], dtype=np.int8)[np.nan_to_num(marks).argmax(axis=0)]
     annotator, note = table.annotators("judge")
+    question, asked = table.asked("id", "question_id", "question", each=True)
     return Ballots(
         annotator,
         table.ids("model_a"),
         table.ids("model_b"),
         np.where(empty, MISSING, said).astype(np.int8),
         table.weights(),
-        table.questions("id", "question_id", "question"),
-        notes=(note,),
+        question,
+        notes=(note, asked),
     )
 
 

@@ -87,7 +87,10 @@ def read_mapped(table: Table, mapping: Mapping[str, str], whole: bool = True) ->
     else:
         said = np.full(len(table), LEFT, dtype=np.int8)
     annotator, note = table.unnamed() if whole and "annotator" not in mapping else table.annotators()
-    question, asked = (table.questions(), "") if whole else table.asked("question")
+    if whole:
+        question, asked = table.questions(), "" if "question" in mapping else table.unasked(mapping.values())
+    else:
+        question, asked = table.asked("question")
     weight = None if whole and "weight" not in mapping else table.weights()
     return Ballots(
         annotator,

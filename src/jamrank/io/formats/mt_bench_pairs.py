@@ -26,7 +26,8 @@ def read(table: Table) -> Ballots:
     left, right = (pl.concat(sides).filter(voted) for sides in ([first, second], [second, first]))
     judge = as_ids([_judge(value) for value in table.values("judge")], "judge") if "judge" in table else None
     annotator, note = (judge, "") if judge is not None else table.annotators()
-    questions = asked(table) if table.has("question_id", "turn") else table.questions("question_id")
+    turns = table.has("question_id", "turn")
+    questions, found = (asked(table), "") if turns else table.asked("question_id", each=True)
     failed = int((~voted).sum())
     return Ballots(
         annotator.gather(rows[voted]),
@@ -36,7 +37,7 @@ def read(table: Table) -> Ballots:
         question=None if questions is None else questions.gather(rows[voted]),
         row=rows[voted],
         set_aside={"no verdict found in the judge's answer": failed} if failed else {},
-        notes=(note,),
+        notes=(note, found),
     )
 
 

@@ -24,7 +24,10 @@ def read(table: Table) -> Ballots:
         _split(*texts, row=row)
         for row, texts in enumerate(zip(prompts, table.values("chosen"), table.values("rejected"), strict=True))
     ]
-    question = pl.Series("prompt", [prompt for prompt, _, _ in pairs], dtype=pl.String)
+    question, asked = pl.Series("prompt", [prompt for prompt, _, _ in pairs], dtype=pl.String), ""
+    if "prompt" not in table and not any(prompt for prompt, _, _ in pairs):
+        found, asked = table.asked("question", each=True)
+        question = question if found is None else found
     models = next((names for names in _MODELS if table.has(*names)), None)
     annotator, note = table.annotators("annotator")
     if models is None:
@@ -43,7 +46,7 @@ def read(table: Table) -> Ballots:
         table.weights(),
         question,
         sides=False,
-        notes=(items, note),
+        notes=(items, note, asked),
     )
 
 

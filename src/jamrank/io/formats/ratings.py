@@ -27,7 +27,7 @@ def read(table: Table) -> Ballots:
     item = table.ids("item" if "item" in table else "item_id")
     name = "rating" if "rating" in table else "score"
     rating = table.numbers(name)
-    question = table.questions("question", "question_id")
+    question, asked = table.asked("question", "question_id", broad=False)
     rated = ~np.isnan(rating)
     _refuse_too_many(annotator.filter(rated), None if question is None else question.filter(rated))
     votes = encode_ratings(item, annotator, rating, question)
@@ -43,7 +43,7 @@ def read(table: Table) -> Ballots:
         else _series(votes.questions, votes.question, question),
         sides=False,
         set_aside={"no rating": unrated} if unrated else {},
-        notes=(note, f"any two ratings by one annotator are a vote: {len(said):,} votes"),
+        notes=(note, asked, f"any two ratings by one annotator are a vote: {len(said):,} votes"),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
@@ -26,6 +26,10 @@ ANNOTATORS = (
 )  # fmt: skip
 # Columns in which the questions may stand, in capitals or not, where a format does not name its own: finest first.
 QUESTIONS = ("question", "question_id", "prompt_id", "prompt", "instruction", "topic")
+# What was asked, and not what it was about.
+_ASKED = QUESTIONS[:-1]
+# Columns that may number the votes.
+_NUMBERING = ("id", "question_id")
 _EXACT = 2**53
 # How alike two names must be for one to be a misspelling of the other; 1 is the same.
 _ALIKE = 0.85
@@ -245,13 +249,18 @@ class Table:
         found = self._named("question") or next((name for name in names if name in self), None)
         return None if found is None else self.ids(found, missing="")
 
-    def asked(self, *names: str) -> tuple[pl.Series | None, str]:
+    def asked(self, *names: str, each: bool = False, broad: bool = True) -> tuple[pl.Series | None, str]:
         """Return the questions, also from a column that is only called like one and repeats itself; and a note.
 
         Parameters
         ----------
         *names : str
-            The columns in which the format has the questions.
+            The columns in which the format has the questions. One that numbers the votes gives way to a column that
+            repeats itself.
+        each : bool
+            Whether such a column also counts if it differs in every row, where every vote may be on its own.
+        broad : bool
+            Whether it may be the topic.
 
         Returns
         -------
@@ -259,25 +268,62 @@ class Table:
         note : str
             Empty where it was the format's own column, or there is none.
         """
-        found = self.questions(*names)
+        own = next((name for name in names if name in self), None)
+        alike = self._alike(QUESTIONS if broad and own is None else _ASKED, own)
+        if self._given.get("question") is not None or not alike or (own is not None and own not in _NUMBERING):
+            return self.questions(*names), ""
+        self._named("question")
+        if own is not None and self._repeats(own):
+            alike = []
+        found = self._best(alike, each and own is None)
+        self.asked_in = own if found is None else found
         if found is not None:
-            return found, ""
-        alike = [name for name in self.columns if name.lower() in QUESTIONS]
-        for name in sorted(alike, key=lambda name: (QUESTIONS.index(name.lower()), name)):
-            if self._repeats(name):
-                self.asked_in = name
-                return self.ids(name, missing=""), f"questions are {name!r}"
-        return None, ""
+            why = "" if own is None else f", as {own!r} differs in every row"
+            return self.ids(found, missing=""), f"questions are {found!r}{why}"
+        return self.questions(*names), self._why_not(alike, own)
+
+    def _alike(self, names: Sequence[str], own: str | None) -> list[str]:
+        """Return columns that are called like those of questions, finest first."""
+        found = [name for name in self.columns if name.lower() in names and name != own]
+        return sorted(found, key=lambda name: (names.index(name.lower()), name))
+
+    def _best(self, alike: list[str], each: bool) -> str | None:
+        """Return the first column that repeats itself; before the topic, one of ids that differ in every row."""
+        asked = [name for name in alike if name.lower() in _ASKED]
+        found = next((name for name in asked if self._repeats(name)), None)
+        if found is None and each:
+            found = next((name for name in asked if self._counts(name) is not None), None)
+        return found or next((name for name in alike if name not in asked and self._repeats(name)), None)
+
+    def _why_not(self, alike: list[str], own: str | None) -> str:
+        """Return why a column that is called like one of questions is none; empty where it says nothing."""
+        for name in alike:
+            counts = self._counts(name)
+            if counts is None:
+                return f"{name!r} is not used as the question: its values are no ids"
+            if own is None and counts[1] > 1:
+                return f"{name!r} is not used as the question: it differs in every row"
+        return ""
+
+    def unasked(self, used: Collection[str]) -> str:
+        """Return a note on a column that looks like one of questions, where the user named all columns but that."""
+        found = next((name for name in self._alike(_ASKED, None) if name not in used and self._repeats(name)), None)
+        return "" if found is None else f"{found!r} is not used as the question; question={found} maps it"
 
     def _repeats(self, name: str) -> bool:
         """Return whether a column has ids, and some of them more than once: each vote may have a text of its own."""
+        counts = self._counts(name)
+        return counts is not None and counts[0] < counts[1]
+
+    def _counts(self, name: str) -> tuple[int, int] | None:
+        """Return how many ids of a column are distinct, and how many there are; None where they are no ids."""
         try:
             series = self.series(name)
             column = _ids_of_series(series) if series is not None else as_ids(self.values(name), name)
         except InputError:
-            return False
+            return None
         known = column.drop_nulls()
-        return known.n_unique() < len(known)
+        return (known.n_unique(), len(known)) if len(known) else None
 
     def annotators(self, *names: str) -> tuple[pl.Series, str]:
         """Return who voted, and a note on where that was found.

@@ -9,9 +9,9 @@ from jamrank.errors import InputError
 from jamrank.io.documents import shown
 from jamrank.io.formats.base import Ballots, Format
 from jamrank.io.formats.outcomes import LEFT, NOT_DECIDED, RIGHT, TIE, Outcomes, by_words
-from jamrank.io.formats.table import Table
+from jamrank.io.formats.table import QUESTIONS, Table
 
-_NOT_ANNOTATORS = ("left", "right", "question", "question_id", "weight", "id", "pair_id", "index", "", "Unnamed: 0")
+_NOT_ANNOTATORS = ("left", "right", "weight", "id", "pair_id", "index", "", "Unnamed: 0")
 # What would make each row a vote of its own, and the table another.
 _NOT_WIDE = (
     "winner", "label", "chosen", "rejected", "p_a", "p_left", "preference", "choice", "annotator", "worker", "judge",
@@ -32,7 +32,7 @@ def read(table: Table) -> Ballots:
         _refuse_items_called_like_votes(left, right)
     said: Outcomes = np.concatenate([by_words(cell, meaning, table.user_words) for cell in cells])
     rows = np.tile(np.arange(len(table)), len(names))
-    weight, question = table.weights(), table.questions("question", "question_id")
+    weight, (question, asked) = table.weights(), table.asked("question", "question_id", each=True)
     note = "1 is left, 0 right" if meaning is _NUMBERS else ""
     return Ballots(
         pl.Series("annotator", names).gather(np.repeat(np.arange(len(names)), len(table))),
@@ -44,13 +44,14 @@ def read(table: Table) -> Ballots:
         rows,
         notes=(
             f"annotators are the columns {', '.join(map(shown, names[:5]))}{', …' if names[5:] else ''}",
-            *([note] if note else []),
+            note,
+            asked,
         ),
     )
 
 
 def _annotators(table: Table) -> list[str]:
-    return [name for name in table.columns if name not in _NOT_ANNOTATORS]
+    return [name for name in table.columns if name not in _NOT_ANNOTATORS and name.lower() not in QUESTIONS]
 
 
 def _words(table: Table, name: str) -> pl.Series:

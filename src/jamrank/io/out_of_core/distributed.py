@@ -22,6 +22,7 @@ from jamrank.data.parsing import require_columns
 from jamrank.data.soft import refuse_graded
 from jamrank.data.storage import MISSING
 from jamrank.errors import InputError, ParameterError
+from jamrank.io.given import require_path
 from jamrank.io.out_of_core.cluster import Cluster
 from jamrank.io.out_of_core.distributed_tasks import (
     FileChunk,
@@ -122,6 +123,7 @@ def distribute_comparisons(
     """
     if not (isinstance(part_votes, int) and part_votes >= 1):
         raise ParameterError(f"part_votes is {part_votes!r}; expected a whole number of at least 1")
+    require_path(votes, "distribute_comparisons")
     return distribute(Cluster.at(scheduler, workers, scratch), votes, part_votes, progress)
 
 

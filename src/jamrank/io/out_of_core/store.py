@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.ids import as_column, encode
 from jamrank.errors import InputError, ScratchError, ScratchWarning, warn
+from jamrank.io.given import require_path
 from jamrank.io.out_of_core.arrays import Stamp, read_array
 from jamrank.io.out_of_core.parted import PartedComparisons
 from jamrank.io.out_of_core.storage_plan import KIND, MANIFEST, VERSION, StoragePlan, plan_storage
@@ -51,6 +52,7 @@ def store_comparisons(
     StoredComparisons
         For the ``fit`` of JAM, CrowdBT and BradleyTerry.
     """
+    require_path(path, "store_comparisons")
     plan = plan_storage(path, scratch, memory)
     return store(plan, progress)
 

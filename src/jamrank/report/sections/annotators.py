@@ -10,7 +10,7 @@ import polars as pl
 from jamrank.diagnostics.checks.annotators import alone_sentence
 from jamrank.report import svg
 from jamrank.report.csv_text import csv_text
-from jamrank.report.judges import ADVICE, INDEPENDENT, REASONS, listed
+from jamrank.report.judges import ADVICE, INDEPENDENT, listed, reason
 from jamrank.report.markup import MISSING, count, decimal, finite, paragraph, plain, plural, shorten, tag
 from jamrank.report.record import Report
 from jamrank.report.section import Section
@@ -48,7 +48,7 @@ def _render(report: Report) -> str:
     if any(isinstance(row, svg.Mark) and row.low is not None for row in rows):
         meaning += " Lines are 95 % intervals."
     parts = (
-        _by_verdict(frame),
+        _by_verdict(frame, report.ranking.height),
         _left_out(report),
         paragraph(meaning),
         figure(_chart(rows, frame.height)),
@@ -73,7 +73,7 @@ def _rows(frame: pl.DataFrame) -> list[svg.Mark | svg.Gap]:
     return [*ends(judged, _DRAWN, _mark, "annotator"), *rest]
 
 
-def _by_verdict(frame: pl.DataFrame) -> str:
+def _by_verdict(frame: pl.DataFrame, n_items: int) -> str:
     """Return what to do about whom and why, the most urgent first."""
     written = frame.select(pl.col("annotator"), verdict=pl.Series([plain(v) for v in frame["verdict"]]))
     present = set(written["verdict"])
@@ -84,14 +84,14 @@ def _by_verdict(frame: pl.DataFrame) -> str:
         if found:
             total = f"{advice}: {sum(map(len, found.values())):,}"
             groups.append(
-                tag("h3", escape(total)) + tag("ul", *(_group(*one) for one in found.items()), class_="verdicts")
+                tag("h3", escape(total))
+                + tag("ul", *(_group(*one, n_items) for one in found.items()), class_="verdicts")
             )
     return "".join(groups)
 
 
-def _group(verdict: str, names: Sequence[object]) -> str:
-    reason = REASONS.get(verdict, ("", ""))[len(names) > 1]
-    action = tag("span", escape(reason), class_="action")
+def _group(verdict: str, names: Sequence[object], n_items: int) -> str:
+    action = tag("span", escape(reason(verdict, len(names), n_items)), class_="action")
     line = tag("p", chip(verdict), " ", tag("strong", f"{len(names):,}"), " ", action)
     return tag("li", line, paragraph(_names(names), "names"))
 

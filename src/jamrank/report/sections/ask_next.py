@@ -25,12 +25,18 @@ def _render(report: Report) -> str:
     compared = frame["above"].is_finite()
     if not compared.all():
         text += "Pairs without a probability join groups of items without a vote between them. "
-    if frame["to_settle"].is_finite().any():
+    needed = frame["to_settle"].filter(frame["to_settle"].is_finite())
+    if (needed <= _MOST_VOTES).any():
         text += (
             "The last column is the number of votes on the pair that would make its order certain, if the estimated "
             "difference in scores is right; a dash means more than a thousand, or that no number of votes would."
         )
         columns.append(Column("votes needed", _to_settle))
+    elif len(needed):
+        text += (
+            "No order here would be certain after a thousand more votes on the pair, if the estimated differences in "
+            "scores are right."
+        )
     elif report.one_truth and compared.any():
         text += (
             "The model assumes that all votes on a pair under one question are about one truth, so that more of them "

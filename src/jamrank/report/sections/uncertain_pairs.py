@@ -22,8 +22,8 @@ def _render_uncertain(report: Report) -> str:
         return paragraph("The order of all neighbours in the ranking is certain.")
     if frame["above"].is_finite().any():
         text = (
-            f"{_ABOVE} is the probability that the first item is truly above the second, given all votes: at 50 % "
-            "the order is unknown, from 97.5 % on it counts as certain. An item is listed at most twice."
+            f"{_ABOVE} is the probability that the score of the first item is the higher one, given all votes: at "
+            "50 % the order is unknown, from 97.5 % on it counts as certain. An item is listed at most twice."
         )
     else:
         text = "This model gives no probabilities of the order; these are the pairs with the closest scores."
@@ -69,7 +69,7 @@ def _render_contested(report: Report) -> str:
     ]
     text = (
         f"Pairs with at least four decided votes, the most even split first. {_ABOVE} is the probability that the "
-        "first item is truly above the second. It can be high despite an even split, since it accounts for who cast "
+        "score of the first item is higher. It can be high despite an even split, since it accounts for who cast "
         "the votes and for all other comparisons of the two items. An item is listed at most three times."
     )
     total = plural(report.n_decided, "pair")
