@@ -253,12 +253,19 @@ def excluded(m: re.Match[str], c: Context) -> Found:
     wrong = []
     for names, reason in re.findall(
         r"([^;:]+?) ((?:is|are) indistinguishable from random voting|nearly always chooses? the same side|"
-        r"chooses? one side more often than the items explain)",
+        r"chooses? one side more often than the items explain, and tells? almost nothing else)",
         m["rest"],
     ):
         biased = "side" in reason
         wrong += [_careful(name, c) or (biased and name not in c.drawn.biased) for name in _names(names.strip())]
     return (float(np.mean(wrong)), 0.01) if wrong else False
+
+
+def prefers_side(m: re.Match[str], c: Context) -> Found:
+    names = _names(m["names"])
+    if ("corrects" in m["how"]) != c.analysis.result.judging.annotators.corrects_sides:
+        return False
+    return float(np.mean([name not in c.drawn.biased for name in names])), 0.01
 
 
 def none_excluded(m: re.Match[str], c: Context) -> Found:
@@ -278,9 +285,13 @@ def reviewed(m: re.Match[str], c: Context) -> Found:
 
 def kept(m: re.Match[str], c: Context) -> Found:
     wrong = []
-    for kind, names in re.findall(r"[\d,]+ (reliable|noisy[^(]*|with many ties) \(([^)]*)\)", m["rest"]):
+    for kind, names in re.findall(
+        r"[\d,]+ (reliable|noisy[^(]*|with a preference for a side|with many ties) \(([^)]*)\)", m["rest"]
+    ):
         if "weight" in kind and not c.analysis.models_annotators:
             return False
+        if kind.startswith("with a preference"):
+            continue  # judged by the sentence about it
         worst = {"r": NEARLY_RANDOM, "n": 0.5, "w": 1.0}[kind[0]]
         wrong += [(c.flip(name) or 0.0) > worst for name in _names(names)]
         if kind.startswith("with many ties"):
@@ -331,6 +342,15 @@ def shared_taste(m: re.Match[str], c: Context) -> Found:
 
 def no_tastes(m: re.Match[str], c: Context) -> Found:
     return 1.0, 0.02
+
+
+def same_votes(m: re.Match[str], c: Context) -> Found:
+    """Judge whether their votes are the same, and as many as is said: then both hardly err, or it is an accident."""
+    codes = [list(map(str, c.votes.annotators.tolist())).index(name) for name in _names(m["names"])]
+    seen = [c.votes.vote_pair[(c.votes.vote_annotator == k) & (c.votes.vote_result != TIE)] for k in codes[:2]]
+    if len(np.intersect1d(*seen)) != _number(m["pairs"]):
+        return False
+    return float(np.mean([(c.flip(name) or 0.0) > 0.1 for name in _names(m["names"])])), 0.05
 
 
 def judged(m: re.Match[str], c: Context) -> Found:

@@ -6,7 +6,8 @@ import pytest
 import jamrank as jr
 from jamrank.diagnostics import check
 from jamrank.inference import ResponseBias, evidence
-from jamrank.inference.verdicts import verdicts
+from jamrank.inference.verdicts import ACTIONS, PREFERENCE_BALANCED, PREFERENCE_CORRECTED, PREFERENCE_ONLY, verdicts
+from jamrank.report import Analysis, findings
 
 pytestmark = pytest.mark.filterwarnings("ignore::jamrank.errors.TiesExcludedWarning")
 
@@ -115,3 +116,66 @@ def test_surplus_must_be_sure_and_more_than_a_trifle():
     assert evidence(found, flips, low, high, ResponseBias(sums))[2] == (
         "picked the left on 75 of 100 votes; 50.0 expected from the items"
     )
+
+
+def jury_with_a_preference(both_orders: bool, seed: int = 0) -> jr.Comparisons:
+    """One good annotator, one random, one who votes the other way round, and one who prefers the left."""
+    rng = np.random.default_rng(seed)
+    scores = np.linspace(1.2, -1.2, 8)
+    rows = []
+    for prompt in range(150):
+        for _ in range(4):
+            a, b = rng.choice(8, 2, replace=False)
+            for name, slope, lean in (("good", 2.0, 0.0), ("rnd", 0.0, 0.0), ("adv", -1.5, 0.0), ("pos", 1.5, 1.2)):
+                for x, y in ((a, b), (b, a)) if both_orders else ((a, b),):
+                    p = 1 / (1 + np.exp(-slope * (scores[x] - scores[y]) - lean))
+                    rows.append((x, y, name, float(rng.random() < p), prompt))
+    left, right, who, won, prompt = (np.array(column) for column in zip(*rows, strict=True))
+    return jr.Comparisons.from_arrays(left, right, who, won, question=prompt)
+
+
+@pytest.mark.parametrize(
+    ("noise", "both_orders", "action", "sentence"),
+    [
+        ("two-coin", True, PREFERENCE_CORRECTED, "; the model corrects this."),
+        ("flip", True, PREFERENCE_BALANCED, "; both orders are shown, so that no item gains by it."),
+        ("flip", False, ACTIONS["position-biased"], "; show pairs in random order or in both orders, or correct"),
+    ],
+)
+def test_one_who_prefers_a_side_but_tells_of_the_items_is_kept(noise, both_orders, action, sentence):
+    votes = jury_with_a_preference(both_orders)
+    model = jr.CrowdBT(noise=noise).fit(votes)
+    frame = model.annotators_
+    own = frame.filter(frame["annotator"] == "pos")
+    assert own["verdict"].to_list() == ["position-biased"]
+    assert own["action"].to_list() == [action]
+    told = findings(Analysis(model.result_, votes))
+    if both_orders:
+        assert "Exclude 1 of 4 annotators: rnd is indistinguishable from random voting." in told
+    assert any(line.startswith(f"pos chooses one side more often than the items explain{sentence}") for line in told)
+    assert any(line.startswith("Keep 2") and "1 with a preference for a side (pos)" in line for line in told)
+    # Who follows the advice gets a ranking with a direction.
+    kept = votes.only(votes.annotators[votes.vote_annotator] != "rnd")
+    assert not jr.CrowdBT(noise=noise).fit(kept).result_.annotators.orientation.open
+
+
+def test_one_who_tells_nothing_but_a_side_is_to_be_left_out():
+    left, right, who, outcome, _ = crowd(0)
+    outcome[who == 2] = np.random.default_rng(1).random(80) < 0.85
+    votes = jr.Comparisons.from_arrays(left, right, who, outcome)
+    model = jr.JAM().fit(votes)
+    assert model.annotators_["verdict"][2] == "position-biased"
+    assert model.annotators_["action"][2] == PREFERENCE_ONLY
+    told = " ".join(findings(Analysis(model.result_, votes)))
+    assert "2 chooses one side more often than the items explain, and tells almost nothing else" in told
+
+
+def test_that_the_others_would_balance_each_other_is_said_with_the_advice(monkeypatch):
+    votes = jury_with_a_preference(True)
+    model = jr.CrowdBT(noise="two-coin").fit(votes)
+    annotators, names = model.result_.annotators, votes.annotators.astype(str)
+    assert annotators.open_without(np.isin(names, ["rnd", "pos"]))
+    assert not annotators.open_without(names == "rnd")
+    monkeypatch.setattr(type(annotators), "open_without", lambda self, left_out: True)
+    told = findings(Analysis(model.result_, votes))
+    assert any(line.startswith("But without rnd the others balance each other") for line in told)

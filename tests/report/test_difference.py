@@ -8,6 +8,7 @@ import jamrank as jr
 from jamrank.report.analysis import Analysis
 from jamrank.report.difference import compare_items, difference_sentences
 from jamrank.report.narrative import findings
+from jamrank.simulation import Tastes
 
 
 def test_no_order_is_settled_where_the_orientation_is_open():
@@ -28,3 +29,18 @@ def test_no_order_is_called_certain_where_all_votes_are_ties(items):
     votes = jr.Comparisons.from_arrays(list(items[:-1]), list(items[1:]), ["k"] * n, [0.5] * n)
     said = findings(Analysis(jr.MajorityVote().fit(votes).result_, votes))
     assert not [sentence for sentence in said if "certain" in sentence]
+
+
+@pytest.mark.filterwarnings("ignore::jamrank.errors.CopiesWarning")
+def test_votes_of_copies_are_counted_once_as_in_the_pairs():
+    tastes = Tastes(same_pairs=250, copies=2)
+    votes = jr.simulate(25, 6, 1, truth="vote", flips=[0.2] * 6, tastes=tastes, random_state=0).votes
+    model = jr.JAM().fit(votes)
+    assert (model.result_.votes.copy_of >= 0).any()
+    pairs = model.pairs_
+    a, b = pairs["left"][0], pairs["right"][0]
+    analysis = Analysis(model.result_, votes)
+    found = compare_items(analysis, a, b)
+    own = pairs.filter(pairs["left"].is_in([a, b]) & pairs["right"].is_in([a, b]))
+    assert found.for_above + found.for_below + found.ties == own["votes"].sum()
+    assert difference_sentences(analysis, found)[-1].endswith("; copies of an annotator are counted once).")

@@ -10,6 +10,7 @@ from jamrank.inference.ranks import ranks
 from jamrank.report import Analysis
 from jamrank.report.build import write_report
 from jamrank.report.leaving_out import LeftOut, leave_out
+from jamrank.selection.judging import assessed
 
 
 def study(flips: list[float]) -> jr.Comparisons:
@@ -17,10 +18,10 @@ def study(flips: list[float]) -> jr.Comparisons:
 
 
 def test_it_tells_what_a_fit_without_the_judge_gives(tmp_path):
-    votes = study([0.1, 0.1, 0.1, 0.9])
+    votes = study([0.1, 0.1, 0.1, 0.5])
     model = jr.CrowdBT().fit(votes)
     (found,) = leave_out(Analysis(model.result_, votes))
-    name = str(model.annotators_.filter(model.annotators_["flip"] > 0.5)["annotator"][0])
+    name = str(model.annotators_.filter(model.annotators_["flip"] > 0.4)["annotator"][0])
     assert found.annotator == name
     kept = votes.only(votes.vote_annotator != votes.annotators.tolist().index(name))
     then = ranks(jr.CrowdBT().fit(kept).scores_, within=1e-9)
@@ -36,6 +37,17 @@ def test_it_tells_what_a_fit_without_the_judge_gives(tmp_path):
 def test_nobody_is_left_out_without_a_reason():
     votes = study([0.1, 0.1, 0.2])
     assert leave_out(Analysis(jr.CrowdBT().fit(votes).result_, votes)) == []
+
+
+def test_those_whose_votes_the_model_reverses_are_not_left_out():
+    votes = study([0.1, 0.1, 0.1, 0.9])
+    assert leave_out(Analysis(jr.CrowdBT().fit(votes).result_, votes)) == []
+    assert len(leave_out(Analysis(assessed(jr.BradleyTerry().fit(votes)), votes))) == 1
+
+
+def test_nobody_is_left_out_where_the_others_would_balance_each_other():
+    found = LeftOut("ann", [("a", 1, 2)], 5, opens=True)
+    assert "upside down: add gold pairs" in found.sentence
 
 
 @pytest.mark.parametrize(

@@ -418,19 +418,19 @@ def test_those_to_leave_out_come_first_in_one_list(small):
         render(replace(small, annotators=annotators(8).with_columns(verdict=pl.Series(told)))), "Annotators"
     )
     assert re.findall(r"<h3>([^<]*)</h3>", html) == [
-        "Exclude: 3",
+        "Exclude: 2",
         "Review, or invert the votes: 1",
-        "Keep: 3",
+        "Keep: 4",
         "Too few votes to assess: 1",
     ]
     chips = re.findall(r'<li><p><span class="chip [^"]*">([^<]*)', html)
     assert chips == [
         "random",
         "one-sided",
-        "position-biased",
         "adversarial",
         "reliable",
         "noisy",
+        "position-biased",
         "tie-lazy",
         "too few votes",
     ]

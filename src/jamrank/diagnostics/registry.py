@@ -23,6 +23,7 @@ CHECKS: Registry[HealthCheck] = Registry(
         "circular annotators": "jamrank.diagnostics.checks.consistency:circular_annotators",
         "sides": "jamrank.diagnostics.checks.sides:side_preference",
         "annotators": "jamrank.diagnostics.checks.annotators:annotators",
+        "same votes": "jamrank.diagnostics.checks.same_votes:same",
         "sign": "jamrank.diagnostics.checks.sign:sign",
         "planning": "jamrank.diagnostics.checks.planning:planning",
         "uninformative": "jamrank.diagnostics.checks.uninformative:uninformative",

@@ -17,7 +17,8 @@ from jamrank.inference.agreement import Agreement, ordered_agreement
 from jamrank.inference.error_correlation import Links, correlated
 from jamrank.inference.orientation import Orientation, orientation
 from jamrank.inference.prediction import LinkPredictor
-from jamrank.inference.response_bias import ResponseBias, VoteChunk, habits
+from jamrank.inference.response_bias import ResponseBias, VoteChunk, habits, shown_both_ways
+from jamrank.inference.same_votes import SameVotes, among, same_votes
 from jamrank.inference.verdicts import (
     Verdicts,
     flip_intervals,
@@ -29,14 +30,16 @@ from jamrank.inference.verdicts import (
     name_nobody,
     name_on_one_pair,
     name_opposed,
+    name_same_votes,
 )
 from jamrank.inference.vote_summary import VoteSummary, whole_numbers
-from jamrank.typing import FloatArray
+from jamrank.typing import BoolArray, FloatArray
 
 USUAL_LEVEL = 0.95
 # Intervals of flips are withheld where annotators are worth less than this share of their number.
 _INDEPENDENT = 0.975
 CORRELATED = "The errors of the annotators are correlated: intervals of flips are withheld."
+UNDECIDED = "Annotators with the same votes may not be independent: intervals of flips are withheld."
 
 
 class AnnotatorFit:
@@ -53,7 +56,14 @@ class AnnotatorFit:
     discrimination_interval: FloatArray | None = None
     cluster_interval: FloatArray | None = None
 
-    saved: tuple[str, ...] = ("flip_information", "flip_range", "response_sums", "link_rows", "effective_judges")
+    saved: tuple[str, ...] = (
+        "flip_information",
+        "flip_range",
+        "response_sums",
+        "link_rows",
+        "effective_judges",
+        "same_rows",
+    )
 
     def __init__(
         self,
@@ -105,10 +115,14 @@ class AnnotatorFit:
     @cached_property
     def why_withheld(self) -> str:
         """Why intervals of flips are withheld, in a sentence; empty where they are not."""
-        if self.allows_for_correlation or self.effective_judges is None:
+        if self.effective_judges is None:
             return ""
-        n = np.count_nonzero(self.votes.decided_votes > 0)
-        return CORRELATED if self.effective_judges < _INDEPENDENT * n else ""
+        n = float(np.count_nonzero(self.votes.decided_votes > 0))
+        worth = n if self.allows_for_correlation else self.effective_judges
+        if worth < _INDEPENDENT * n:
+            return CORRELATED
+        copied = sum(len(group.annotators) - 1 for group in self.same_votes)
+        return UNDECIDED if worth - copied < _INDEPENDENT * n else ""
 
     def trait(self, name: str) -> FloatArray | None:
         """Return a trait of each annotator; None if the noise does not have it."""
@@ -152,7 +166,7 @@ class AnnotatorFit:
         if leaning(found).any() and not sides_identified(votes, fixed=True):
             # A preference for a side cannot be separated from one for the items on it.
             found.left[:] = found.expected_left
-        return found.sums
+        return np.column_stack([found.sums, shown_both_ways(votes, leaning(found))])
 
     @property
     def response_bias(self) -> ResponseBias | None:
@@ -188,6 +202,34 @@ class AnnotatorFit:
         found = np.empty((0, 6)) if self._links is None else self._links.to_array()
         return np.concatenate([self._copies(), found])
 
+    @cached_property
+    def same_rows(self) -> FloatArray:
+        """Annotators with the same votes, as rows: group, annotator, common pairs."""
+        votes = self.votes.in_memory
+        if self._links is None or votes is None:
+            return np.empty((0, 3))
+        found = same_votes(votes, self._links.couples)
+        rows = [(g, k, group.pairs) for g, group in enumerate(found) for k in group.annotators.tolist()]
+        return np.array(rows, dtype=np.float64).reshape(-1, 3)
+
+    @cached_property
+    def same_votes(self) -> list[SameVotes]:
+        """Annotators with the same votes, of whom neither copying nor independence can be excluded.
+
+        Not those whose errors are known to be correlated.
+        """
+        if self.votes.source is None and "same_rows" not in vars(self):
+            return []
+        linked = {frozenset(couple) for couple in self.link_rows[:, :2].astype(np.int64).tolist()}
+        rows = self.same_rows
+        groups = [rows[rows[:, 0] == g] for g in np.unique(rows[:, 0])]
+        found = [SameVotes(own[:, 1].astype(np.int64), int(own[0, 2])) for own in groups]
+        return [
+            group
+            for group in found
+            if any(frozenset(couple) not in linked for couple in combinations(group.annotators.tolist(), 2))
+        ]
+
     def _copies(self) -> FloatArray:
         """Return every two copies of one annotator, and the annotator, as such rows: they agree on everything."""
         copy_of = self.votes.copy_of
@@ -205,16 +247,29 @@ class AnnotatorFit:
         found = orientation(self.overall, self.flip_information, self.votes.decided_votes)
         return replace(found, by_gold=self.votes.gold is not None)
 
+    def open_without(self, left_out: BoolArray) -> bool:
+        """Tell whether annotators balance each other only once some are left out."""
+        decided = np.where(left_out, 0.0, self.votes.decided_votes)
+        rest = orientation(self.overall, self.flip_information, decided)
+        return not self.orientation.open and replace(rest, by_gold=self.votes.gold is not None).open
+
+    @property
+    def corrects_sides(self) -> bool:
+        """Whether the model has a preference for a side of each annotator, so that it does not bias the scores."""
+        return self.trait("bias") is not None
+
     @cached_property
     def verdicts(self) -> Verdicts:
         """The verdict on each annotator, with evidence and action."""
         low, high = self.flip_range
+        shown, corrected = np.full(len(low), not self.why_withheld), self.corrects_sides
+        shown &= ~among(self.same_votes, len(shown))
         if self.level_known:
-            found = judge(self.overall, low, high, self.response_bias, shown=not self.why_withheld)
+            found = judge(self.overall, low, high, self.response_bias, shown=shown, corrected=corrected)
         else:
-            found = judge_relative(self.overall, low, high, self.response_bias)
+            found = judge_relative(self.overall, low, high, self.response_bias, corrected=corrected)
             found = name_on_one_pair(found) if len(self.votes.items) == 2 else found
-        found = self.amend(found)
+        found = name_same_votes(self.amend(found), self.votes.annotators, self.same_votes)
         if self.orientation.open:
             found = name_opposed(found)
         if not names_annotators(self.votes.annotators):
@@ -252,7 +307,7 @@ class AnnotatorFit:
         single annotator is missing, too, unless features or pairs of known truth tell of it.
         """
         told = np.full(len(self.overall), self.flip_known)
-        known = told & (self.level_known and not self.why_withheld)
+        known = told & (self.level_known and not self.why_withheld) & ~among(self.same_votes, len(told))
         low, high = (self.votes.with_gaps(bound, known) for bound in self.flip_bounds(level))
         return {"flip": self.votes.with_gaps(self.overall, told), "flip_low": low, "flip_high": high}
 

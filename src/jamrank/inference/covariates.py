@@ -200,6 +200,11 @@ class CovariateAnnotators(AnnotatorFit):
         super().__init__(votes, flip, predictor)
         self.found = predictor.found
 
+    @property
+    def corrects_sides(self) -> bool:
+        """Whether the side is one of the covariates, whose effects are taken out of the ranking."""
+        return SIDE in self.found["covariates"]
+
     def amend(self, found: Verdicts) -> Verdicts:
         """Return the verdicts, annotators who are swayed called so."""
         verdict, evidence, action = list(found.verdict), list(found.evidence), list(found.action)

@@ -119,7 +119,7 @@ def correlated(votes: Comparisons | VoteSource, flip: Any = None) -> Links:
     Links
     """
     votes = votes_in_memory(votes, "correlated")
-    couples = _agreements(votes)
+    couples = agreements(votes)
     guess = np.full(votes.n_annotators, 0.5) if flip is None else 1 - 2 * np.asarray(flip, dtype=np.float64)
     none = np.empty(0), np.empty(0)
     correlation, explained = _surplus(couples, guess) if len(couples.common) else none
@@ -133,7 +133,8 @@ def correlated(votes: Comparisons | VoteSource, flip: Any = None) -> Links:
     return Links(first, second, common, np.round(agreed, 9), expected, linked, judges - lost, couples)
 
 
-def _agreements(votes: Comparisons) -> Couples:
+def agreements(votes: Comparisons) -> Couples:
+    """Return how often any two annotators with common pairs agree."""
     said = _ballots(votes)
     busy = _busiest(said)
     said = csr_array(said[:, busy])

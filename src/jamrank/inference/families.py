@@ -15,6 +15,7 @@ from jamrank.inference.annotators import AnnotatorFit
 from jamrank.inference.chain_diagnostics import ChainDiagnostics, diagnose
 from jamrank.inference.prediction import LinkPredictor
 from jamrank.inference.response_bias import VoteChunk
+from jamrank.inference.same_votes import SameVotes
 from jamrank.inference.score_uncertainty import ScoreUncertainty
 from jamrank.inference.scores import Scores
 from jamrank.inference.uncertainty import Uncertainty
@@ -179,6 +180,11 @@ class FamilyAnnotators(AnnotatorFit):
     def allows_for_correlation(self) -> bool:
         """Whether the model allows for annotators who err together."""
         return True
+
+    @cached_property
+    def same_votes(self) -> list[SameVotes]:
+        """Nobody: the model has families, whose members may always vote alike."""
+        return []
 
     @cached_property
     def why_withheld(self) -> str:

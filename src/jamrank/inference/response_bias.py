@@ -59,7 +59,7 @@ class ResponseBias:
 
     Parameters
     ----------
-    sums : ndarray of shape (annotators, 9)
+    sums : ndarray of shape (annotators, 9) or (annotators, 10)
         The columns that the properties name, in their order.
     """
 
@@ -110,6 +110,11 @@ class ResponseBias:
         """Decided votes between items on both of which another annotator voted too."""
         # Model files of earlier versions have no such column.
         return self.sums[:, 8] if self.sums.shape[1] > 8 else self.decided
+
+    @property
+    def both_ways(self) -> FloatArray:
+        """Decided votes on pairs shown as often in the other order, of those who prefer a side; 0 of others."""
+        return self.sums[:, 9] if self.sums.shape[1] > 9 else np.zeros(len(self.sums))
 
 
 def habits(
@@ -166,6 +171,22 @@ def _checked(votes: Comparisons, decided: FloatArray) -> FloatArray:
         both = common[votes.pair_first[chunk.pair]] & common[votes.pair_second[chunk.pair]] & (chunk.result != TIE)
         checked += np.bincount(chunk.annotator[both], chunk.weight[both], n)
     return checked
+
+
+def shown_both_ways(votes: Comparisons, whose: BoolArray) -> FloatArray:
+    """Return the decided votes of some annotators on pairs that were shown to them as often in the other order."""
+    found = np.zeros(votes.n_annotators)
+    if not whose.any():
+        return found
+    keys, turned = [np.empty(0, np.int64)], [np.empty(0)]
+    for chunk in chunks(votes):
+        taken = whose[chunk.annotator] & (chunk.result != TIE)
+        keys.append(chunk.annotator[taken].astype(np.int64) * votes.n_pairs + chunk.pair[taken])
+        turned.append(np.where(chunk.swapped, -1.0, 1.0)[taken] * chunk.weight[taken])
+    places, at = np.unique(np.concatenate(keys), return_inverse=True)
+    weight = np.concatenate(turned)
+    matched = np.bincount(at, np.abs(weight), len(places)) - np.abs(np.bincount(at, weight, len(places)))
+    return np.bincount(places // votes.n_pairs, matched, votes.n_annotators).astype(np.float64)
 
 
 def _sides(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtri
 
 from jamrank.inference.response_bias import ResponseBias
+from jamrank.inference.same_votes import SameVotes
 from jamrank.text import number
 from jamrank.typing import BoolArray, FloatArray, IntArray
 
@@ -18,14 +20,19 @@ ACTIONS = {
     "noisy": "keep; the votes are less informative, and more of them help",
     "random": "leave out, or replace: the votes add almost nothing",
     "adversarial": "ask whether the scale was read the wrong way round; models with flips reverse these votes",
-    "position-biased": "leave out, and show pairs in random order or in both orders",
+    "position-biased": "keep; show pairs in random order or both orders, or correct the preference (two-coin noise)",
     "one-sided": "leave out: the votes do not depend on the items",
     "tie-lazy": "keep, and ask for a decision where there is a difference",
     "too few votes": "collect more votes before judging",
     "alone": "have others vote on the same items",
     "opposed": "add gold pairs: nothing tells which of the annotators who vote against each other are right",
     "unresolved": "keep; comparisons between other pairs of these items show how often votes are wrong",
+    "same votes": "find out whether they are independent; if not, leave out all but one",
 }
+# What to do about a preference for a side that is corrected, or favours no item, or is all that votes tell.
+PREFERENCE_CORRECTED = "keep; the model corrects the preference for a side"
+PREFERENCE_BALANCED = "keep; both orders are shown, so that no item gains by the preference"
+PREFERENCE_ONLY = "leave out: beyond the preference for a side, the votes add almost nothing"
 VERDICTS = tuple(ACTIONS)
 _ONE_PAIR = "all votes are on two items: errors look like a small difference between them"
 _FURTHER_ITEMS = "keep; votes on further items show how often votes are wrong"
@@ -42,6 +49,10 @@ _FALSE_ALARM = 0.005
 # Fewest votes for a verdict, and smallest surplus, as a share of them, that is reported as a bias.
 _LEAST_VOTES, _LEAST_LEAN, _LEAST_TIES = 10, 0.1, 0.2
 _ALWAYS = 0.96
+# Both orders are shown to an annotator where they are of this share of the votes.
+_BOTH_WAYS = 0.8
+# Others with the same votes who are named as evidence.
+_MOST_OTHERS = 3
 
 
 @dataclass(frozen=True)
@@ -54,20 +65,30 @@ class Verdicts:
 
 
 def judge(
-    flip: FloatArray, low: FloatArray, high: FloatArray, habits: ResponseBias | None = None, shown: bool = True
+    flip: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    habits: ResponseBias | None = None,
+    shown: BoolArray | bool = True,
+    corrected: bool = False,
 ) -> Verdicts:
     """Return verdicts with evidence and actions; the arguments are those of :func:`verdicts`.
 
-    shown: Whether the evidence has the intervals.
+    shown: Whether the evidence has the intervals, of all or of each.
+    corrected: Whether the model corrects preferences for a side.
     """
     found = verdicts(flip, low, high, habits)
-    if not shown:
-        low = high = np.full(len(flip), np.nan)
-    return Verdicts(found, evidence(found, flip, low, high, habits), actions(found))
+    done = _actions_for_sides(found, flip, low, high, habits, corrected)
+    low, high = (np.where(shown, end, np.nan) for end in (low, high))
+    return Verdicts(found, evidence(found, flip, low, high, habits), done)
 
 
 def judge_relative(
-    flip: FloatArray, low: FloatArray, high: FloatArray, habits: ResponseBias | None = None
+    flip: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    habits: ResponseBias | None = None,
+    corrected: bool = False,
 ) -> Verdicts:
     """Return the verdicts that hold where votes tell which flips are higher, but not how high they are.
 
@@ -78,7 +99,46 @@ def judge_relative(
     if best > 0:
         flip, low, high = (np.clip((1 - (1 - 2 * value) / best) / 2, 0.0, 1.0) for value in (flip, low, high))
     found = ["unresolved" if one in ("reliable", "noisy") else one for one in verdicts(flip, low, high, habits)]
-    return Verdicts(found, evidence(found, shown, unknown, unknown, habits), actions(found))
+    done = _actions_for_sides(found, flip, low, high, habits, corrected)
+    return Verdicts(found, evidence(found, shown, unknown, unknown, habits), done)
+
+
+def _actions_for_sides(
+    found: list[str],
+    flip: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    habits: ResponseBias | None,
+    corrected: bool,
+) -> list[str]:
+    """Return the actions, those for a preference for a side by what else the votes tell, and by what corrects it."""
+    done = actions(found)
+    for k in [k for k, verdict in enumerate(found) if verdict == "position-biased" and habits is not None]:
+        assert habits is not None
+        if _by_flip(float(flip[k]), float(low[k]), float(high[k])) == "random":
+            done[k] = PREFERENCE_ONLY
+        elif corrected:
+            done[k] = PREFERENCE_CORRECTED
+        elif habits.both_ways[k] >= _BOTH_WAYS * habits.decided[k]:
+            done[k] = PREFERENCE_BALANCED
+    return done
+
+
+def name_same_votes(found: Verdicts, names: NDArray[Any], groups: Sequence[SameVotes]) -> Verdicts:
+    """Return the verdicts, nobody being called reliable who may be the copy of another."""
+    verdict, evidence, action = list(found.verdict), list(found.evidence), list(found.action)
+    for group in groups:
+        for k in group.annotators.tolist():
+            if verdict[k] in ("reliable", "noisy"):
+                others = [str(names[j]) for j in group.annotators if j != k]
+                more = " and others" if len(others) > _MOST_OTHERS else ""
+                verdict[k], action[k] = "same votes", ACTIONS["same votes"]
+                whose = f"{', '.join(others[:_MOST_OTHERS])}{more}"
+                evidence[k] = (
+                    f"the same votes as {whose} on all {group.pairs:,} common pairs: hardly any errors, or not "
+                    "independent"
+                )
+    return Verdicts(verdict, evidence, action)
 
 
 def name_copies(found: Verdicts, names: NDArray[Any], copy_of: IntArray) -> Verdicts:
@@ -113,7 +173,8 @@ def name_opposed(found: Verdicts) -> Verdicts:
         f"{of_flip.partition(':')[0]}, or one minus that, if the others are right" if own else of_flip
         for own, of_flip in zip(opposed, found.evidence, strict=True)
     ]
-    return Verdicts(verdict, evidence, actions(verdict))
+    action = [ACTIONS["opposed"] if own else done for own, done in zip(opposed, found.action, strict=True)]
+    return Verdicts(verdict, evidence, action)
 
 
 def name_nobody(found: Verdicts) -> Verdicts:
@@ -163,7 +224,10 @@ def verdicts(flip: FloatArray, low: FloatArray, high: FloatArray, habits: Respon
         found[k] = found[k] if found[k] in ("adversarial", "random") else "tie-lazy"
     one_sided = np.maximum(habits.left, habits.decided - habits.left) >= _ALWAYS * habits.decided
     for k in np.flatnonzero(leaning(habits)):
-        found[k] = "one-sided" if one_sided[k] else "position-biased"
+        if one_sided[k]:
+            found[k] = "one-sided"
+        elif found[k] != "adversarial":
+            found[k] = "position-biased"
     for k in np.flatnonzero((habits.decided > 0) & (habits.checked == 0)):
         found[k] = "alone"
     return found

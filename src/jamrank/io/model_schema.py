@@ -39,7 +39,7 @@ def _weight(array: NDArray[Any], sizes: Mapping[str, int]) -> bool:
 
 
 def _sums(array: NDArray[Any], sizes: Mapping[str, int]) -> bool:
-    return not len(array) or (len(array) == sizes["annotators"] and array.shape[1] in (8, 9))
+    return not len(array) or (len(array) == sizes["annotators"] and array.shape[1] in (8, 9, 10))
 
 
 def _tables(array: NDArray[Any], sizes: Mapping[str, int]) -> bool:
@@ -49,6 +49,10 @@ def _tables(array: NDArray[Any], sizes: Mapping[str, int]) -> bool:
 def _couples(array: NDArray[Any], sizes: Mapping[str, int]) -> bool:
     who = array[:, :2]
     return bool(((who >= 0) & (who < sizes["annotators"])).all())
+
+
+def _same(array: NDArray[Any], sizes: Mapping[str, int]) -> bool:
+    return bool((array >= 0).all() and (array[:, 1] < sizes["annotators"]).all())
 
 
 def _annotator_or_none(array: NDArray[Any], sizes: Mapping[str, int]) -> bool:
@@ -192,6 +196,7 @@ COMPUTED: dict[str, dict[str, Any]] = {
         "response_sums": Array("f", (None, None), _sums),
         "link_rows": Array("f", (None, 6), _couples),
         "effective_judges": (float, None),
+        "same_rows": Array("f", (None, 3), _same),
         "bias_interval": (Array("f", ("annotators", 2)), None),
         "tie_interval": (Array("f", ("annotators", 2)), None),
         "discrimination_interval": (Array("f", ("annotators", 2)), None),

@@ -21,7 +21,7 @@ from jamrank.io.given import VoteSource
 from jamrank.io.out_of_core.parted import Votes
 from jamrank.models import RankingModel
 from jamrank.report.analysis import Analysis
-from jamrank.report.judges import family_sentences
+from jamrank.report.judges import family_sentences, same_votes
 from jamrank.report.leaving_out import leave_out
 from jamrank.report.narrative import planning, story
 from jamrank.report.page import render
@@ -131,6 +131,7 @@ def describe(
         agreement=analysis.agreement,
         effective_judges=analysis.effective_judges,
         families=family_sentences(analysis),
+        same_votes=same_votes(analysis),
         n_judges=analysis.n_judges,
         left_out=leave_out(analysis),
         health=_health_lines(analysis),

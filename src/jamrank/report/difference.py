@@ -16,6 +16,7 @@ from jamrank.inference.scale import points_of
 from jamrank.report.analysis import Analysis
 from jamrank.report.judges import too_narrow
 from jamrank.text import many, number, percent, safe_text
+from jamrank.typing import BoolArray
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class ItemDifference:
     difference, low, high: The difference of their scores and its 95 % interval.
     settled: Whether this interval leaves out 0: the probability is at least 97.5 %, and the orientation is known.
     connected: Whether votes connect the two items, directly or through others; otherwise nothing is settled.
-    for_above, for_below, ties: Votes between the two, by outcome.
+    for_above, for_below, ties: Votes between the two, by outcome; of copies of an annotator only one counts.
+    copies: Whether there are such copies.
     """
 
     above: Any
@@ -41,6 +43,7 @@ class ItemDifference:
     for_above: float
     for_below: float
     ties: float
+    copies: bool = False
 
 
 def compare_items(analysis: Analysis, a: Any, b: Any) -> ItemDifference:
@@ -62,10 +65,12 @@ def compare_items(analysis: Analysis, a: Any, b: Any) -> ItemDifference:
     points = points_of(analysis.scale)
     gap, low, high = (points * value for value in order.difference(upper, lower))
     connected = order.group is None or bool(order.group[upper] == order.group[lower])
-    won, lost, ties = _votes_between(analysis.votes, upper, lower)
+    copied = analysis.result.votes.copy_of >= 0
+    won, lost, ties = _votes_between(analysis.votes, upper, lower, copied)
     settled = connected and probability >= SETTLED and not _direction_open(analysis)
+    copies = bool(copied.any())
     return ItemDifference(
-        items[upper], items[lower], probability, gap, low, high, settled, connected, won, lost, ties
+        items[upper], items[lower], probability, gap, low, high, settled, connected, won, lost, ties, copies
     )
 
 
@@ -74,12 +79,15 @@ def _direction_open(analysis: Analysis) -> bool:
     return analysis.result.judging.annotators.orientation.open
 
 
-def _votes_between(votes: Any, upper: int, lower: int) -> tuple[float, float, float]:
+def _votes_between(votes: Any, upper: int, lower: int, copied: BoolArray) -> tuple[float, float, float]:
+    """Return the votes between two items for the one, for the other, and ties, without those of copies."""
     if not isinstance(votes, Comparisons):
         return np.nan, np.nan, np.nan
     first, second = min(upper, lower), max(upper, lower)
     pair = (votes.pair_first == first) & (votes.pair_second == second)
     own = pair[votes.vote_pair]
+    if copied.any():
+        own &= ~copied[votes.vote_annotator]
     result, weight = votes.vote_result[own], votes.vote_weight[own]
     for_first, ties = float(weight[result == FIRST].sum()), float(weight[result == TIE].sum())
     for_second = float(weight.sum()) - for_first - ties
@@ -124,4 +132,5 @@ def _direct(found: ItemDifference, above: str, below: str) -> list[str]:
     total = many(found.for_above + found.for_below + found.ties, "vote")
     tied = f", {many(found.ties, 'tie')}" if found.ties else ""
     split = f"{number(found.for_above)} for {above}, {number(found.for_below)} for {below}"
-    return [f"Between them: {total} ({split}{tied})."]
+    once = "; copies of an annotator are counted once" if found.copies else ""
+    return [f"Between them: {total} ({split}{tied}{once})."]

@@ -1,4 +1,4 @@
-"""The annotators in sentences: whom to exclude, whom to review, whom to keep, and whose errors are correlated."""
+"""The annotators in sentences: whom to exclude, to review or to keep, and whose errors are correlated."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ from jamrank.data.storage import TIE
 from jamrank.diagnostics.checks.annotators import alone_sentence
 from jamrank.inference.covariates import confounded
 from jamrank.inference.families import taste_agreement
+from jamrank.inference.verdicts import PREFERENCE_BALANCED, PREFERENCE_CORRECTED, PREFERENCE_ONLY
 from jamrank.report.analysis import Analysis
 from jamrank.text import many, number, safe_text
 
+# A preference for a side, without any other information.
+ONLY_SIDE = "only a side"
 # What to do about each verdict, the most urgent first.
 ADVICE = {
-    "Exclude": ("random", "one-sided", "position-biased"),
+    "Exclude": ("random", "one-sided", ONLY_SIDE),
     "Review, or invert the votes": ("adversarial",),
-    "Keep": ("reliable", "noisy", "tie-lazy"),
+    "Keep": ("reliable", "noisy", "position-biased", "tie-lazy"),
+    "Find out whether they are independent": ("same votes",),
     "Too few votes to assess": ("too few votes",),
     "Not comparable with others": ("alone",),
     "Number of errors unknown": ("unresolved",),
@@ -31,6 +35,10 @@ ADVICE = {
 REASONS = {
     "random": ("is indistinguishable from random voting", "are indistinguishable from random voting"),
     "one-sided": ("nearly always chooses the same side", "nearly always choose the same side"),
+    ONLY_SIDE: (
+        "chooses one side more often than the items explain, and tells almost nothing else",
+        "choose one side more often than the items explain, and tell almost nothing else",
+    ),
     "position-biased": (
         "chooses one side more often than the items explain",
         "choose one side more often than the items explain",
@@ -48,6 +56,7 @@ REASONS = {
         "casts far more ties than others; ask for decisions",
         "cast far more ties than others; ask for decisions",
     ),
+    "same votes": ("casts the same votes as another", "cast the same votes: they hardly ever err, or are copies"),
     "too few votes": ("collect more votes first", "collect more votes first"),
     "alone": ("have others vote on the same items", "have others vote on the same items"),
     "unresolved": ("compare other pairs of these items too", "compare other pairs of these items too"),
@@ -55,6 +64,7 @@ REASONS = {
 }
 _FURTHER_ITEMS = "have them vote on further items too"
 _MOST_TO_ACT_UPON, _MOST_NAMED = 30, 5
+_MOST_GROUPS = 3
 # A difference between the flips on two types of pairs that gets a sentence.
 _SKILL_GAP = 0.1
 # Annotators whose errors are correlated this strongly count as one judge.
@@ -80,6 +90,15 @@ def judge_sentences(analysis: Analysis) -> list[str]:
     advice = [*_alone(analysis), *_advice(analysis)]
     swayed = _sway_sentences(analysis)
     return [*source, *advice, *swayed, *correlated_sentences(analysis), *_skill_sentences(analysis)]
+
+
+def kinds(frame: pl.DataFrame) -> list[str]:
+    """Return the verdict on each annotator, as ``ADVICE`` has it: a preference for a side by what else votes tell."""
+    verdicts = [str(verdict) for verdict in frame["verdict"].to_list()]
+    if "action" not in frame.columns:
+        return verdicts
+    done = frame["action"].to_list()
+    return [ONLY_SIDE if action == PREFERENCE_ONLY else kind for kind, action in zip(verdicts, done, strict=True)]
 
 
 def listed(names: Sequence[object], most: int) -> str:
@@ -113,13 +132,15 @@ def _advice(analysis: Analysis) -> list[str]:
     frame = analysis.annotators.sort("flip", descending=True, maintain_order=True).filter(~_is_alone())
     if frame.is_empty():
         return []
-    names = {verdict: frame.filter(pl.col("verdict") == verdict)["annotator"].to_list() for verdict in REASONS}
+    kind = pl.Series(kinds(frame))
+    names = {verdict: frame.filter(kind == verdict)["annotator"].to_list() for verdict in REASONS}
     total = many(frame.height, "annotator")
     exclude, keep = ([v for v in ADVICE[advice] if names[v]] for advice in ("Exclude", "Keep"))
     n_exclude, n_keep = (sum(len(names[v]) for v in verdicts) for verdicts in (exclude, keep))
     sentences = []
     if exclude:
         sentences.append(f"Exclude {n_exclude:,} of {total}: {_reasons(names, exclude)}.")
+        sentences += _then_open(analysis, [name for verdict in exclude for name in names[verdict]])
     elif keep:
         sentences.append("No annotator needs to be excluded.")
     if names["adversarial"]:
@@ -132,6 +153,7 @@ def _advice(analysis: Analysis) -> list[str]:
         )
     if keep:
         sentences.append(f"Keep {n_keep:,}: {_kept({v: names[v][::-1] for v in keep}, analysis.models_annotators)}.")
+    sentences += _preferences(frame)
     few = names["too few votes"]
     if few:
         sentences.append(
@@ -161,6 +183,31 @@ def _advice(analysis: Analysis) -> list[str]:
     return sentences
 
 
+def _then_open(analysis: Analysis, excluded: Sequence[object]) -> list[str]:
+    """Warn where those who would remain balance each other."""
+    left_out = np.isin(analysis.result.votes.annotators.astype(str), [str(name) for name in excluded])
+    if not analysis.result.judging.annotators.open_without(left_out):
+        return []
+    return [
+        f"But without {listed(excluded, _MOST_NAMED)} the others balance each other, and the ranking may be upside "
+        "down: add gold pairs (--gold) first."
+    ]
+
+
+def _preferences(frame: pl.DataFrame) -> list[str]:
+    """Say of those who prefer a side, but are kept, what corrects the preference or would."""
+    biased = frame.filter(pl.Series(kinds(frame)) == "position-biased")
+    sentences = []
+    for (action,), own in biased.group_by("action", maintain_order=True):
+        names = own["annotator"].to_list()
+        how = "; show pairs in random order or in both orders, or correct it (two-coin noise)"
+        how = "; both orders are shown, so that no item gains by it" if action == PREFERENCE_BALANCED else how
+        how = "; the model corrects this" if action == PREFERENCE_CORRECTED else how
+        reason = REASONS["position-biased"][len(names) > 1]
+        sentences.append(f"{listed(names, _MOST_TO_ACT_UPON)} {reason}{how}.")
+    return sentences
+
+
 def _reasons(names: dict[str, list[object]], verdicts: Sequence[str]) -> str:
     return "; ".join(f"{listed(names[v], _MOST_TO_ACT_UPON)} {REASONS[v][len(names[v]) > 1]}" for v in verdicts)
 
@@ -168,6 +215,7 @@ def _reasons(names: dict[str, list[object]], verdicts: Sequence[str]) -> str:
 def _kept(names: dict[str, list[object]], weighed: bool) -> str:
     noisy = "noisy, with a lower weight" if weighed else "noisy"
     parts = {"reliable": "reliable", "noisy": noisy, "tie-lazy": "with many ties"}
+    parts["position-biased"] = "with a preference for a side"
     return "; ".join(f"{len(own):,} {parts[v]} ({listed(own, _MOST_NAMED)})" for v, own in names.items())
 
 
@@ -195,11 +243,26 @@ def too_narrow(analysis: Analysis) -> list[str]:
 
 
 def same_votes(analysis: Analysis) -> list[str]:
-    """Name annotators with the same votes who were not recognised as copies, where a truth per vote forbids it."""
+    """Name annotators with the same votes who were not recognised as copies."""
+    sentences, named = _unexplained(analysis)
+    groups = [
+        group
+        for group in analysis.result.judging.annotators.same_votes
+        if not any(set(group.annotators.tolist()) <= own for own in named)
+    ]
+    names = analysis.result.votes.annotators
+    told = [*sentences, *(group.sentence(names) for group in groups[:_MOST_GROUPS])]
+    if len(groups) > _MOST_GROUPS:
+        told.append(f"So did {many(len(groups) - _MOST_GROUPS, 'more group')} of annotators.")
+    return told
+
+
+def _unexplained(analysis: Analysis) -> tuple[list[str], list[set[int]]]:
+    """Return sentences on those whose same votes a truth per vote forbids, and who they are."""
     result, votes = analysis.result, analysis.votes
     if not isinstance(votes, Comparisons) or result.spec.unit != "vote" or not result.can.log_odds:
-        return []
-    sentences = []
+        return [], []
+    sentences, found = [], []
     for group in identical(votes):
         if len(result.votes.copy_of) and (result.votes.copy_of[group] >= 0).any():
             continue
@@ -218,7 +281,8 @@ def same_votes(analysis: Analysis) -> list[str]:
             "are copies, or judged the same cases alike. If they are copies, all intervals are too narrow; leave out "
             f"all but one (--without {safe_text(rest)})."
         )
-    return sentences
+        found.append(set(group.tolist()))
+    return sentences, found
 
 
 def why_withheld(analysis: Analysis) -> str:
@@ -269,8 +333,8 @@ def correlated_sentences(analysis: Analysis) -> list[str]:
             f"({row['correlation']:.2f}; they agree on {number(row['agreed'])} of "
             f"{many(row['pairs'], 'common pair')}, expected {row['expected']:,.0f}){advice}."
         )
-    if are_correlated(analysis):
-        return sentences
+    if are_correlated(analysis) or analysis.result.judging.annotators.same_votes:
+        return [*sentences, withheld] if withheld and not are_correlated(analysis) else sentences
     return [*sentences, withheld or "Otherwise the errors of the annotators are nearly independent."]
 
 

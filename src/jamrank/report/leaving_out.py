@@ -1,4 +1,4 @@
-"""What leaving an annotator out changes, for those whom a verdict advises to leave out or to review."""
+"""What leaving an annotator out changes, for those whose votes a verdict advises not to use."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from jamrank.errors import InputError, JamrankWarning
 from jamrank.inference.bootstrap import Refit
 from jamrank.inference.ranks import ranks
 from jamrank.report.analysis import Analysis
-from jamrank.report.judges import ADVICE
+from jamrank.report.judges import ADVICE, kinds
 from jamrank.text import many, safe_text
 
 # Each takes a fit.
 _MOST_JUDGES, _MOST_VOTES, _MOST_NAMED = 3, 200_000, 3
 # A command with a shortened id would not find the annotator.
 _LONGEST = 1000
-_ADVISED = (*ADVICE["Exclude"], *ADVICE["Review, or invert the votes"])
 
 
 @dataclass(frozen=True)
@@ -30,16 +29,20 @@ class LeftOut:
 
     moved: The items that would change rank, with their ranks now and then, the largest changes first.
     n_items: How many items would be left.
+    opens: Whether the others balance each other, so that nothing tells which of them are right.
     """
 
     annotator: str
     moved: list[tuple[str, int, int]]
     n_items: int
+    opens: bool = False
 
     @property
     def sentence(self) -> str:
         """What would change."""
         who = f"Without {safe_text(self.annotator)}"
+        if self.opens:
+            return f"{who}, the others balance each other, and the ranking may be upside down: add gold pairs first."
         if not self.moved:
             return f"{who}, no item changes its rank."
         named = ", ".join(f"{safe_text(item)} {now} → {then}" for item, now, then in self.moved[:_MOST_NAMED])
@@ -60,7 +63,10 @@ def leave_out(analysis: Analysis) -> list[LeftOut]:
         return []
     if result.scores.features is not None or result.votes.gold is not None or analysis.order.group is not None:
         return []
-    frame = analysis.annotators.filter(pl.col("verdict").is_in(_ADVISED)).sort("votes", descending=True)
+    # A model with flips reverses the votes of those who vote against the truth: they are worth keeping.
+    against = () if analysis.models_annotators else ADVICE["Review, or invert the votes"]
+    advised = pl.Series(kinds(analysis.annotators)).is_in([*ADVICE["Exclude"], *against])
+    frame = analysis.annotators.filter(advised).sort("votes", descending=True)
     names = frame["annotator"].to_list()[:_MOST_JUDGES]
     code = {str(name): k for k, name in enumerate(votes.annotators.tolist())}
     found = (_without(analysis, votes, result.refit, str(name), code[str(name)]) for name in names)
@@ -79,12 +85,14 @@ def _without(analysis: Analysis, votes: Comparisons, refit: Refit, name: str, co
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JamrankWarning)
         try:
-            scores = refit.model(**{**refit.params, **quiet}).fit(kept, start=start).scores_
+            fitted = refit.model(**{**refit.params, **quiet}).fit(kept, start=start)
         except InputError:  # nobody else decided a vote
             return None
     items = np.flatnonzero(voted)
-    now, then = (ranks(values[items], within=1e-9) for values in (analysis.scores, scores))
+    now, then = (ranks(values[items], within=1e-9) for values in (analysis.scores, fitted.scores_))
     moved = np.flatnonzero(now != then)
     moved = moved[np.argsort(-np.abs(then[moved] - now[moved]), kind="stable")]
     changed = [(str(analysis.items[items[k]]), int(now[k]), int(then[k])) for k in moved]
-    return LeftOut(name, changed, len(items))
+    before = analysis.result.judging.annotators.orientation.open
+    opens = analysis.models_annotators and not before and fitted.result_.annotators.orientation.open
+    return LeftOut(name, changed, len(items), opens)

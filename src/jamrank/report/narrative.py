@@ -85,8 +85,9 @@ def planning(analysis: Analysis, sentence: str) -> str:
 
 
 def _serious(analysis: Analysis) -> list[str]:
-    # The verdicts tell more about sides, since they account for the items shown there.
-    return [finding.sentence for finding in _grave(analysis) if finding.about not in ("sides", "sign")]
+    # The verdicts tell more about sides, since they account for the items shown there; the others are told before.
+    told = ("sides", "sign", "same votes")
+    return [finding.sentence for finding in _grave(analysis) if finding.about not in told]
 
 
 def _direction(analysis: Analysis) -> list[str]:
@@ -103,7 +104,12 @@ def _data(analysis: Analysis) -> list[str]:
     votes = analysis.votes
     size = size_of(votes)
     found = [*_serious(analysis), *_limitations(analysis)]
-    if found or _direction(analysis) or not analysis.in_memory:
+    if (
+        found
+        or _direction(analysis)
+        or any(finding.about == "same votes" for finding in _grave(analysis))
+        or not analysis.in_memory
+    ):
         return [f"{size}.", *found]
     notes = 0 if analysis.health is None else sum(finding.level == "note" for finding in analysis.health.findings)
     noted = f", but list {many(notes, 'note')}" if notes else ""

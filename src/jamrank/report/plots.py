@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _NAME, _SHORT_NAME = 30, 16
 _MOST_NAMED = 25
 # Of many annotators, those with these verdicts are not named.
-_UNNAMED = ("reliable", "noisy", "tie-lazy", "too few votes", "alone", "unresolved", "opposed")
+_UNNAMED = ("reliable", "noisy", "tie-lazy", "too few votes", "alone", "unresolved", "opposed", "same votes")
 # The palette of Okabe and Ito, as on the page.
 _BLUE, _GREY = "#0072b2", "#7d8794"
 _COLOURS = {
@@ -34,6 +34,7 @@ _COLOURS = {
     "alone": _GREY,
     "unresolved": _GREY,
     "opposed": _GREY,
+    "same votes": _GREY,
 }
 
 

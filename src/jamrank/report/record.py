@@ -133,6 +133,8 @@ class Report:
         How many independent annotators they are equivalent to.
     families : sequence of str
         Sentences on annotators who share a taste, of a model that finds them.
+    same_votes : sequence of str
+        Sentences on annotators with the same votes, who may not be independent.
     health : sequence of (str, str)
         Findings of the data checks: level (problem, warning, note, good) and a sentence.
     counts : mapping of str to float
@@ -182,6 +184,7 @@ class Report:
     agreement: AgreementMatrix | None = None
     effective_judges: float | None = None
     families: Sequence[str] = ()
+    same_votes: Sequence[str] = ()
     health: Sequence[tuple[str, str]] = ()
     counts: Mapping[str, float] = field(default_factory=dict)
     meaning: str = ""

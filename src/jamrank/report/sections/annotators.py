@@ -10,7 +10,7 @@ import polars as pl
 from jamrank.diagnostics.checks.annotators import alone_sentence
 from jamrank.report import svg
 from jamrank.report.csv_text import csv_text
-from jamrank.report.judges import ADVICE, INDEPENDENT, listed, reason
+from jamrank.report.judges import ADVICE, INDEPENDENT, ONLY_SIDE, kinds, listed, reason
 from jamrank.report.markup import MISSING, count, decimal, finite, paragraph, plain, plural, shorten, tag
 from jamrank.report.record import Report
 from jamrank.report.section import Section
@@ -59,7 +59,10 @@ def _render(report: Report) -> str:
 
 def _left_out(report: Report) -> str:
     """Return what leaving out those to be excluded or reviewed changes, and how to do so."""
-    lines = (tag("li", escape(one.sentence), " ", tag("code", escape(one.command))) for one in report.left_out)
+    lines = (
+        tag("li", escape(one.sentence), *(() if one.opens else (" ", tag("code", escape(one.command)))))
+        for one in report.left_out
+    )
     return tag("h3", "Leaving them out") + tag("ul", *lines) if report.left_out else ""
 
 
@@ -75,7 +78,7 @@ def _rows(frame: pl.DataFrame) -> list[svg.Mark | svg.Gap]:
 
 def _by_verdict(frame: pl.DataFrame, n_items: int) -> str:
     """Return what to do about whom and why, the most urgent first."""
-    written = frame.select(pl.col("annotator"), verdict=pl.Series([plain(v) for v in frame["verdict"]]))
+    written = frame.select(pl.col("annotator"), verdict=pl.Series([plain(v) for v in kinds(frame)]))
     present = set(written["verdict"])
     others = {"Other": tuple(sorted(present.difference(*ADVICE.values())))}
     groups = []
@@ -92,7 +95,8 @@ def _by_verdict(frame: pl.DataFrame, n_items: int) -> str:
 
 def _group(verdict: str, names: Sequence[object], n_items: int) -> str:
     action = tag("span", escape(reason(verdict, len(names), n_items)), class_="action")
-    line = tag("p", chip(verdict), " ", tag("strong", f"{len(names):,}"), " ", action)
+    shown = "position-biased" if verdict == ONLY_SIDE else verdict
+    line = tag("p", chip(shown), " ", tag("strong", f"{len(names):,}"), " ", action)
     return tag("li", line, paragraph(_names(names), "names"))
 
 
@@ -154,6 +158,15 @@ def _table(frame: pl.DataFrame, safe: bool) -> str:
 
 
 def _correlated(report: Report) -> str:
+    """Return whose errors are correlated, and who cast the same votes, so that they may be."""
+    if not report.same_votes or report.families:
+        return _correlated_errors(report)
+    known = report.correlated is not None and not report.correlated.is_empty()
+    same = tag("h3", "The same votes") + paragraph(" ".join(report.same_votes))
+    return same + (_correlated_errors(report) if known else "")
+
+
+def _correlated_errors(report: Report) -> str:
     if report.effective_judges is None:
         return ""
     if report.families:
@@ -176,7 +189,7 @@ def _correlated(report: Report) -> str:
     text = "These annotators agree more often than independent errors explain; a correlation of 1 is a copy. "
     if report.effective_judges < INDEPENDENT * report.n_judges:
         text += f"{effective}, and intervals of scores and ranks are too narrow."
-    else:
+    elif not report.same_votes:
         text += f"Otherwise errors are nearly independent: {effective}."
     shown = report.correlated.head(25).iter_rows(named=True)
     return tag("h3", "Correlated errors") + paragraph(text) + table(shown, columns, "Correlated errors")
