@@ -13,7 +13,7 @@ from jamrank.acquisition.desk import Desk
 from jamrank.acquisition.features import ItemFeatures
 from jamrank.acquisition.goals import GOALS, Goal
 from jamrank.acquisition.picking import Picked, pick
-from jamrank.acquisition.planning import Plan, simulate_collection
+from jamrank.acquisition.planning import Plan, no_plan, simulate_collection
 from jamrank.acquisition.pool import OUTCOME_NAMES, VotePool, read_votes
 from jamrank.acquisition.records import Assignment, Status
 from jamrank.acquisition.stopping import assess
@@ -261,6 +261,8 @@ class Chooser:
     def plan(self, *, runs: int = 10, most_votes: float | None = None) -> Plan:
         """Simulate the rest of the collection from the posterior: votes and cost until the target.
 
+        Nothing is simulated where the status has an obstacle: the plan then has the present error only.
+
         Parameters
         ----------
         runs : int
@@ -271,6 +273,8 @@ class Chooser:
         if not len(self._pool.annotators):
             raise ParameterError("no annotators; give annotators, or votes that name some")
         status = self.status()
+        if status.obstacle:
+            return no_plan(status.expected_error, self.target)
         if most_votes is None:
             most_votes = max(20.0 * len(self._pool.items), 2.0 * (status.votes_needed or 0.0))
         return simulate_collection(

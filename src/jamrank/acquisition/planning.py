@@ -95,6 +95,12 @@ def simulate_collection(
     return Plan(votes, price, mean, low, high, target, needed, paid, runs, exhausted)
 
 
+def no_plan(error: float, target: float) -> Plan:
+    """Return the plan where nothing can be said of further votes: it ends at the present error."""
+    now, none = np.array([error]), np.zeros(1)
+    return Plan(none, none, now, now, now, target, None, None, 0)
+
+
 def _run(
     belief: Belief,
     goal: Goal,

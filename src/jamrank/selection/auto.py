@@ -28,9 +28,10 @@ from jamrank.selection.design import FEWEST_TO_COMPARE, Design, examine_design
 from jamrank.selection.differing import THEY_DIFFER
 from jamrank.selection.families import NOT_INDEPENDENT, differ_in_taste, try_families
 from jamrank.selection.folds import assign_folds, assign_periods
+from jamrank.selection.item_agreement import have_own_tastes
 from jamrank.selection.judging import judging_body, with_judging
 from jamrank.selection.siding import THEY_PREFER_A_SIDE
-from jamrank.selection.tastes import OWN_TASTES, have_own_tastes, try_tastes
+from jamrank.selection.tastes import OWN_TASTES, try_tastes
 from jamrank.text import many
 
 # With more votes than this, two folds or one are enough.

@@ -23,8 +23,9 @@ from jamrank.selection.design import FEWEST_TO_COMPARE, examine_design
 from jamrank.selection.differing import THEY_DIFFER
 from jamrank.selection.families import NOT_INDEPENDENT, differ_in_taste, try_families
 from jamrank.selection.folds import SPLITS, assign_folds, assign_periods
+from jamrank.selection.item_agreement import have_own_tastes
 from jamrank.selection.siding import THEY_PREFER_A_SIDE
-from jamrank.selection.tastes import have_own_tastes, try_tastes
+from jamrank.selection.tastes import try_tastes
 from jamrank.text import in_percent, many
 from jamrank.typing import IntArray
 
