@@ -230,6 +230,11 @@ def compare_first(m: re.Match[str], c: Context) -> Found:
     return float(all(c.rank[name] != 1 for name in named)), max(1 - chance, 0.01)
 
 
+def many_first(m: re.Match[str], c: Context) -> Found:
+    chance = np.sort(c.analysis.first_probability)[::-1]
+    return float(chance[:3].sum()) < 0.5
+
+
 def shared_first(m: re.Match[str], c: Context) -> Found:
     score = c.analysis.scores
     return int((score > score.max() - 1e-9).sum()) == (_number(m["n"]) if m["n"] else 2)
@@ -465,10 +470,10 @@ def open_sign(m: re.Match[str], c: Context) -> Found:
 
 
 def opposed(m: re.Match[str], c: Context) -> Found:
-    """Judge whether some annotator is inverted, and the share of right votes is as claimed, within 10 points."""
+    """Judge whether some annotator is inverted, and the share of right votes is as claimed, within 5 points."""
     flips = [(c.flip(name) or 0.0, votes) for name, votes in c.annotator_votes.items()]
     right = sum(votes * (1 - flip) for flip, votes in flips) / sum(votes for _, votes in flips)
-    return any(flip > 0.5 for flip, _ in flips) and abs(100 * right - float(m["share"])) <= 10
+    return any(flip > 0.5 for flip, _ in flips) and float(m["low"]) - 5 <= 100 * right <= float(m["high"]) + 5
 
 
 def like_random(m: re.Match[str], c: Context) -> Found:

@@ -64,7 +64,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     ("median rank interval",
      r"Median 95 % rank interval: [\d.]+ of [\d,]+ ranks(?:; (?P<upper>[\d,]+) items? (?:is|are) in the upper half with "
      r"95 % probability, (?P<lower>[\d,]+) in the lower| \(assuming independent errors\))?\.", holds.median),
-    ("every rank possible", r"For most items every rank is possible; .* are needed\.", holds.every_rank),
+    ("every rank possible", r"For most items every rank is possible(?:; .* are needed)?\.", holds.every_rank),
     ("all pairs certain", rf"The order of all {_PAIRS} is certain .*", holds.all_certain),
     ("no pair certain", rf"The order of none of the {_PAIRS} is certain .*", holds.none_certain),
     ("some pairs certain", rf"The order of (?P<sure>[\d,]+) of (?P<total>[\d,]+) {_PAIRS} is certain .*", holds.some_certain),
@@ -72,6 +72,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
     ("least certain pairs", r"Least certain pairs: (?P<rest>.*)\.", holds.least_certain),
     ("what determines the first rank",
      rf"To determine the first rank, compare (?P<first>{ID}) with (?P<others>.*?)(?: under new questions)?\.", holds.compare_first),
+    ("many may be first", r"Many items may be first: to determine the first rank, more votes .*", holds.many_first),
     # annotators
     ("who judged", r"Flips and verdicts come from CrowdBT, fitted to the same votes: (?P<model>\S+) does not .*", holds.judged),
     ("a single annotator", r"All votes are by one annotator: .*", holds.alone),
@@ -146,7 +147,7 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
      r"(?:By a quick fit of \S+, )?(?P<share>[\d.]+) % of the decided votes are for the item with the higher score.*",
      holds.agreeing),
     ("orientation open", r"Orientation open: .*", holds.open_sign),
-    ("annotators against each other", r"Annotators vote against each other: (?P<share>[\d.]+) % .*", holds.opposed),
+    ("annotators against each other", r"Annotators vote against each other: (?P<low>[\d.]+) % to (?P<high>[\d.]+) % .*", holds.opposed),
     ("like random votes",
      r"The (?P<n>[\d,]+) decided votes cannot be distinguished from random ones: .*", holds.like_random),
     ("too few for an orientation",
@@ -155,6 +156,8 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
      r"By .*?, (?:the order of the two items is right with a probability of )?about (?P<share>[\d.]+) %(?: of all pairs of items are in the right order)?(?:, if the groups that few votes join are equally strong)?(?:, which meets the target \([\d.]+ %\)"
      r"|(?P<never>; [\d.]+ % cannot be reached with votes like these)|; (?P<target>[\d.]+) % needs about (?P<more>[\d,]+) more votes like "
      r"these(?:, on new pairs or under new questions|, on new pairs|, under new questions)?)?\.", holds.planned),
+    ("planned votes, tastes", r"By .*; since annotators differ in taste, more votes of the same ones help little: .*", holds.no_tastes),
+    ("tastes seem to differ", r"Annotators seem to differ in taste \(p ≤ 0\.02\): .*", holds.no_tastes),
     ("planned votes, correlated", r"By .*right .* This assumes independent errors; here they are correlated, .*", holds.correlated),
     ("ties", r"(?P<n>[\d,]+) votes? \([\d.]+ %\) (?:is a tie|are ties); .*", holds.ties),
     ("duplicates", r".*exact duplicates? of .*|Every vote occurs .*", holds.duplicates),

@@ -214,6 +214,33 @@ def test_unknown_columns_get_the_closest_format_and_a_way_out(tmp_path):
     )
 
 
+def test_two_columns_of_items_and_a_choice_are_named_in_the_hint(tmp_path):
+    told = refusal(save(tmp_path, "judge,itemA,itemB,choice\nj,x,y,x\n"))
+    assert "--map left=itemA,right=itemB,winner=choice,annotator=judge" in told and "closest" not in told
+    mapping = {"left": "itemA", "right": "itemB", "winner": "choice", "annotator": "judge"}
+    assert jr.read_comparisons(tmp_path / "votes.csv", mapping=mapping).n_votes == 1
+
+
+@pytest.mark.parametrize(
+    "header", ["annotator,left,right,winner", "chosen,rejected", "model_a,model_b,winner,judge", "left,right,winner"]
+)
+@pytest.mark.parametrize("n_rows", [1, 3000])
+def test_a_header_in_the_middle_is_refused_with_its_row(tmp_path, header, n_rows):
+    row = {"annotator": "j", "judge": "j", "left": "x", "right": "y", "winner": "tie", "chosen": "x", "rejected": "y"}
+    row |= {"model_a": "x", "model_b": "y"}
+    part = header + "\n" + (",".join(row[name] for name in header.split(",")) + "\n") * n_rows
+    path = save(tmp_path, part + part)
+    assert f"row {n_rows + 1}: the header is repeated here" in refusal(path)
+    assert jr.read_comparisons(path, skip_bad_rows=True).n_votes == 2 * n_rows
+
+
+def test_spaces_after_commas_are_named(tmp_path):
+    told = refusal(save(tmp_path, "annotator, left, right, winner\nj, x, y, left\nj, y, z, Right\n"))
+    assert "row 1: winner is ' left'" in told and "remove the spaces around it" in told and "--winner" not in told
+    votes = jr.read_comparisons(save(tmp_path, "annotator, left,right, winner\nj,x,y,left\n"))
+    assert votes.readings[0].notes[-1] == "spaces around the column names were ignored"
+
+
 def test_a_named_format_says_what_it_lacks(tmp_path):
     path = save(tmp_path, "left,right,winner\na,b,left\n")
     assert "Chatbot Arena needs the column 'model_a'" in refusal(path, format="chatbot-arena")

@@ -97,6 +97,16 @@ def test_who_else_could_be_first_is_named_with_the_chance(drawn):
     assert told["Pairs"][-1].startswith("To determine the first rank, compare")
 
 
+def test_the_first_rank_needs_more_than_votes_on_a_few_of_many_who_may_have_it():
+    many = jr.simulate(150, 5, 600, random_state=1).votes
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JamrankWarning)
+        analysis = Analysis(jr.BradleyTerry().fit(many).result_, many)
+    assert np.sort(analysis.first_probability)[-3:].sum() < 0.5
+    told = describe(analysis, "x", {}).summary["Pairs"]
+    assert told[-1] == "Many items may be first: to determine the first rank, more votes on all of them are needed."
+
+
 def test_all_probabilities_of_an_order_are_those_of_the_draws(drawn):
     few = jr.simulate(8, 3, 120, random_state=2)
     model = jr.JAM().fit(few.votes)

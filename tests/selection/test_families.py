@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 import jamrank as jr
-from jamrank.selection import families
-from jamrank.selection.families import _in_cycles, differ_in_taste
+from jamrank.selection import differing_tastes, families
+from jamrank.selection.differing_tastes import _in_cycles
+from jamrank.selection.families import differ_in_taste
 from jamrank.simulation import Tastes
 
 
@@ -88,8 +89,8 @@ def test_families_are_found_among_many_annotators(many):
 
 
 def test_names_do_not_change_whether_tastes_differ(monkeypatch):
-    seen, test = [], families.taste_p_value
-    monkeypatch.setattr(families, "taste_p_value", lambda *given: seen.append(test(*given)) or seen[-1])
+    seen, test = [], differing_tastes.taste_p_value
+    monkeypatch.setattr(differing_tastes, "taste_p_value", lambda *given: seen.append(test(*given)) or seen[-1])
     frame = drawn(Tastes(families=(3,)), 1).frame
     renamed = frame.with_columns(
         frame["annotator"].replace_strict({f"ann{k}": f"x{5 - k}" for k in range(6)}),

@@ -7,8 +7,8 @@ import pytest
 
 import jamrank as jr
 from jamrank.report import Analysis, findings
-from jamrank.selection import tastes
-from jamrank.selection.tastes import agreement_on_items, have_own_tastes
+from jamrank.selection import item_agreement
+from jamrank.selection.item_agreement import agreement_on_items, have_own_tastes
 from jamrank.simulation import Tastes
 
 
@@ -72,10 +72,10 @@ def test_the_statistic_is_the_sum_of_products():
 def test_it_is_tried_only_where_families_are_not_and_a_fit_is_fast(monkeypatch):
     votes = drawn(1.0, 0)
     assert have_own_tastes(votes)
-    monkeypatch.setattr(tastes, "_MOST_WORK", 10.0)
+    monkeypatch.setattr(item_agreement, "_MOST_WORK", 10.0)
     assert not have_own_tastes(votes)
     monkeypatch.undo()
-    monkeypatch.setattr(tastes, "MOST_SAMPLED", 25 * 30**3)
+    monkeypatch.setattr(item_agreement, "MOST_SAMPLED", 25 * 30**3)
     assert not have_own_tastes(votes)
 
 

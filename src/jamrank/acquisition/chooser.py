@@ -13,7 +13,7 @@ from jamrank.acquisition.desk import Desk
 from jamrank.acquisition.features import ItemFeatures
 from jamrank.acquisition.goals import GOALS, Goal
 from jamrank.acquisition.picking import Picked, pick
-from jamrank.acquisition.planning import Plan, nothing_to_choose, plan_collection
+from jamrank.acquisition.planning import Plan, no_plan, nothing_to_choose, plan_collection
 from jamrank.acquisition.pool import OUTCOME_NAMES, VotePool, read_votes
 from jamrank.acquisition.records import Assignment, Status
 from jamrank.acquisition.stopping import assess
@@ -264,6 +264,7 @@ class Chooser:
         """Simulate the rest of the collection from the posterior: votes and cost until the target.
 
         With a single pair to ask, votes are like those so far, and nothing is simulated.
+        Nothing is simulated where the status has an obstacle: the plan then has the present error only.
 
         Parameters
         ----------
@@ -276,6 +277,8 @@ class Chooser:
             raise ParameterError("no annotators; give annotators, or votes that name some")
         status = self.status()
         n, goal, cost = len(self._pool.items), self._goal(), self._desk.cost
+        if status.obstacle:
+            return no_plan(status.expected_error, self.target)
         if most_votes is None:
             most_votes = max(20.0 * n, 2.0 * (status.votes_needed or 0.0))
         if not nothing_to_choose(self._belief, goal, cost):

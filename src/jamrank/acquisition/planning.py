@@ -199,6 +199,12 @@ class _Simulated:
     forecast: Forecast
 
 
+def no_plan(error: float, target: float) -> Plan:
+    """Return the plan where nothing can be said of further votes: it ends at the present error."""
+    now, none = np.array([error]), np.zeros(1)
+    return Plan(none, none, now, now, now, target, None, None, 0)
+
+
 def _run(
     belief: Belief, component: IntArray | None, simulated: _Simulated, rng: np.random.Generator
 ) -> tuple[list[State], FloatArray, int]:

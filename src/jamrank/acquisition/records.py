@@ -62,6 +62,9 @@ class Status:
         Whether the orientation of the votes is undetermined.
     votes, cost : float
         So far.
+    obstacle : {"", "opposed", "random", "direction", "tastes"}
+        What more votes like the present ones do not overcome, so that their number is not known: annotators who
+        balance each other, votes like random ones, a direction that is open otherwise, tastes of the annotators.
     """
 
     state: str
@@ -72,3 +75,4 @@ class Status:
     sign_open: bool
     votes: float = 0.0
     cost: float = 0.0
+    obstacle: str = ""

@@ -10,14 +10,13 @@ import numpy as np
 from scipy.special import ndtr
 
 from jamrank.acquisition.belief import Belief
-from jamrank.acquisition.channel import TIE
 from jamrank.acquisition.goals import Goal
 from jamrank.acquisition.groups import are_apart, compared_pairs, joinable_groups
+from jamrank.acquisition.obstacles import Obstacle, decided_votes, obstacle_of, open_direction, orientation_of
 from jamrank.acquisition.records import Status
 from jamrank.acquisition.scores import GaussianScores
 from jamrank.diagnostics.graph import WELL_JOINED, weakly_joined
 from jamrank.diagnostics.planning import expected_accuracy, score_errors, some_pairs
-from jamrank.inference.orientation import orientation
 from jamrank.rows import PairCounts
 from jamrank.text import about, in_percent
 from jamrank.typing import BoolArray, FloatArray, IntArray
@@ -190,7 +189,11 @@ def assess(
     by_model = None if component is not None else _curve_of_model(belief, goal)
     curve = by_model or error_curve(belief.scores, goal, belief.prior_variance, component)
     error = verdict_error(belief) if judged else curve(0.0)
-    sign_open = not sign_settled and not _sign_settled(belief)
+    obstacle = obstacle_of(belief, goal, sign_settled)
+    unknown = obstacle is not None and obstacle.error is not None
+    sign_open = unknown or (not sign_settled and not _sign_settled(belief))
+    if obstacle is not None and obstacle.error is not None:
+        error = obstacle.error
     if not judged and by_model is None and error <= _NEAR * target and not sign_open and component is None:
         error = _closer_look(belief, goal, error)
     needed = None if judged else _votes_needed(curve, votes, target, error)
@@ -201,8 +204,13 @@ def assess(
     elsewhere = not judged and error > target and _only_new_pairs_open(belief, decided, n_pairs)
     if elsewhere or component is not None:  # votes like the present ones are not what is needed
         needed, price, far = None, None, False
+    if obstacle is None and sign_open and votes and error <= target and not judged:
+        obstacle = open_direction()
+    if obstacle is not None and (sign_open or error > target):
+        hopeless = obstacle.lasting or obstacle.kind == "random"
+        needed, price, far = None, None, hopeless or (far and obstacle.kind == "tastes")
     reached = error <= target and not sign_open and component is None
-    state, reason = _state(belief, error, target, needed, votes, cost, far, budget, sign_open, reached)
+    state, reason = _state(belief, error, target, needed, votes, cost, far, budget, sign_open, reached, obstacle)
     if component is not None:
         several = f"The items form {int(component.max()) + 1:,} groups"
         if goal.group is not None:
@@ -212,7 +220,8 @@ def assess(
         reason += f" Fewer than {WELL_JOINED} votes join groups of items: this holds if they are equally strong."
     elif elsewhere and state == "go":
         reason += " The pairs compared so far are decided; votes on other pairs are needed."
-    return Status(state, reason, error, needed, price, sign_open, votes, cost)
+    hindered = "" if obstacle is None or reached else obstacle.kind
+    return Status(state, reason, error, needed, price, sign_open, votes, cost, hindered)
 
 
 def groups_apart(belief: Belief, goal: Goal) -> IntArray | None:
@@ -241,6 +250,7 @@ def _state(
     budget: float | None,
     sign_open: bool,
     reached: bool,
+    obstacle: Obstacle | None,
 ) -> tuple[str, str]:
     figures = f"expected error {in_percent(error)}, target {in_percent(target)}"
     if reached:
@@ -248,6 +258,8 @@ def _state(
     if budget is not None and cost >= budget:
         return "budget spent", f"The budget of {budget:g} is spent: {figures}."
     enough = votes >= _ENOUGH_AN_ITEM * len(belief.pool.items)
+    if obstacle is not None:
+        return "futile" if far and (enough or obstacle.lasting) else "go", f"{obstacle.sentence} ({figures})."
     if enough and far and error > target:
         return "futile", f"More votes like these will not reach the target: {figures}."
     if sign_open:
@@ -317,12 +329,7 @@ def _closer_look(belief: Belief, goal: Goal, error: float) -> float:
 
 
 def _sign_settled(belief: Belief) -> bool:
-    who, _, _, outcome = belief.pool.columns()
-    decided = np.bincount(who, belief.pool.weight * (outcome != TIE), len(belief.pool.annotators)).astype(np.float64)
-    if not decided.sum() > 0:
-        return False
-    _, variance = belief.reliability.logit_moments()
-    return orientation(belief.reliability.flip, 1.0 / np.maximum(variance, 1e-6), decided).settled
+    return bool(decided_votes(belief).sum() > 0) and orientation_of(belief).settled
 
 
 def verdict_error(belief: Belief) -> float:

@@ -123,6 +123,9 @@ def _show(made: Plan, status: Status, given: dict[str, Any], picture: str | None
 
     console = Console()
     say(console, f"Now: {_now(status)}")
+    if status.obstacle:
+        say(console, "How many votes the target needs is not known.", "bold")
+        return
     if made.votes_needed is None or made.cost_needed is None:
         horizon = f"{many(float(made.votes[-1]), 'further vote')}"
         text = f"The target of {in_percent(made.target)} is not reached within {horizon}; "

@@ -13,8 +13,10 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.duplicates import divided, times_written
 from jamrank.data.sides import sides_identified
 from jamrank.diagnostics.consistency import SelfConsistency, self_consistency
+from jamrank.diagnostics.direction import Direction, direction_of
 from jamrank.diagnostics.graph import components, weakly_joined
 from jamrank.diagnostics.sides import Sides, sides
+from jamrank.diagnostics.sign import differ_from_random, orientation_of
 from jamrank.diagnostics.target import TARGET
 from jamrank.errors import InputError, JamrankWarning
 from jamrank.models import JAM, BradleyTerry, CrowdBT, RankingModel
@@ -22,6 +24,8 @@ from jamrank.rows import PairCounts
 from jamrank.selection.agreeing import share_truths
 from jamrank.selection.design import examine_design
 from jamrank.selection.differing import differences
+from jamrank.selection.differing_tastes import taste_differences
+from jamrank.selection.item_agreement import have_own_tastes
 from jamrank.text import safe_text
 from jamrank.typing import BoolArray, Int32Array, IntArray
 
@@ -131,14 +135,45 @@ class Examination:
     @cached_property
     def _by_pair(self) -> RankingResult | None:
         try:
-            return _quick_fit(JAM(), self.votes)
+            return _quick_fit(JAM(), self._once)
         except InputError:
             return None
 
+    @cached_property
+    def _once(self) -> Comparisons:
+        """The votes for tests, of which copies of all of them are no further evidence."""
+        return self.votes if self.quick else divided(self.as_written, self.times_written)
+
+    @cached_property
+    def direction(self) -> Direction | None:
+        """What the votes say of the direction of the ranking; None where there are no others to agree with.
+
+        It is judged by a fit in which repeated votes on a pair show who is right; or by the one that was given,
+        unless scores alone fit the votes no better than random ones: the answer must not depend on the model then.
+        """
+        if np.count_nonzero(self.votes.annotator_decided) < 2:
+            return None  # one annotator is taken at the word
+        counts = self.pair_counts if self.quick else PairCounts.decided(self._once)
+        given = None if self._given is None else orientation_of(self._given)
+        if given is not None and not (given.by_gold or given.open or self._uses_features):
+            given = given if differ_from_random(counts) else None
+        if given is None:
+            fitted = self._by_pair or self._given
+            if fitted is None:
+                return None
+            given = orientation_of(fitted)
+        return direction_of(self._once, counts, given)
+
     @property
-    def orienting(self) -> RankingResult | None:
-        """The fit by which the direction is judged: repeated votes on a pair show best who is right."""
-        return self._given if self._given is not None else self._by_pair
+    def _uses_features(self) -> bool:
+        return self._given is not None and self._given.scores.features is not None
+
+    @cached_property
+    def tastes_differ(self) -> bool:
+        """Whether a quick fit misses that annotators share tastes, or have their own, by the tests of ``Auto``."""
+        if not self.quick:
+            return False
+        return (not self.votes.n_ties and taste_differences(self.votes)) or have_own_tastes(self.votes)
 
     @property
     def fit_name(self) -> str:

@@ -30,12 +30,12 @@ from jamrank.fitting.family_search import (
     window,
 )
 from jamrank.fitting.family_state import ALONE, FAMILY_SDS, LAPSE_MEAN, LAPSE_SDS
-from jamrank.fitting.family_votes import FamilyVotes
+from jamrank.fitting.family_votes import MOST_SAMPLED, FamilyVotes
 from jamrank.linalg.normal_effects import Normal
 from jamrank.typing import Float32Array, FloatArray, IntArray
 
-# Annotators times the cube of the items: up to the first sampling is fast, and beyond the second this is slow.
-MOST_SAMPLED, _MOST_WORK = 500_000, 1_000_000_000
+# Annotators times the cube of the items, beyond which this is slow; up to MOST_SAMPLED sampling is fast.
+_MOST_WORK = 1_000_000_000
 # Votes of an annotator for each item, below which likelihoods are not nearly normal.
 _FEWEST_EACH = 30
 # Standard deviations of own effects, finer than those of the sampler: many votes by many annotators tell them apart.

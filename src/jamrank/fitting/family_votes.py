@@ -17,6 +17,8 @@ from jamrank.typing import FloatArray, IntArray
 _POLES = (np.arange(5) + 0.5) ** 2
 # Cells for each vote up to which an array of all cells is faster than sorting.
 _CELLS_EACH = 10
+# Annotators times the cube of the items up to which the posterior is sampled, and tastes are tested for.
+MOST_SAMPLED = 500_000
 
 
 @dataclass(frozen=True)

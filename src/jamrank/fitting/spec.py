@@ -19,6 +19,7 @@ class Capabilities:
     log_odds: Whether scores are log-odds, which can be shown as Elo and used for a warm start.
     annotators: Whether it estimates how reliable each annotator is.
     families: Whether intervals allow for annotators who think alike.
+    tastes: Whether annotators may have scores of their own in mind.
     covariates: Whether it takes effects of covariates of the votes out of the scores.
     likelihood: Whether its scores maximise a likelihood, so that there is an information matrix.
     """
@@ -30,6 +31,7 @@ class Capabilities:
     log_odds: bool = False
     annotators: bool = False
     families: bool = False
+    tastes: bool = False
     covariates: bool = False
     likelihood: bool = False
 

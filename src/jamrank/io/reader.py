@@ -24,7 +24,7 @@ from jamrank.io.joining import JSON_SUFFIXES, file_names, joined, placed
 from jamrank.io.needed import needed_columns
 from jamrank.io.read_log import ABSTAINED, BOTH_BAD, NO_ANSWER, NotReadError, ReadLog
 from jamrank.io.records import Record, looks_like_json, parse_records
-from jamrank.io.row_filters import EVERYBODY, Annotators, Sieve, refuse_bad_rows, with_all_rows
+from jamrank.io.row_filters import EVERYBODY, Annotators, Sieve, refuse_bad_rows, refuse_second_header, with_all_rows
 from jamrank.io.sources import is_source, load_source
 from jamrank.io.tables import PARQUET_SUFFIXES, load_table, parse_table
 from jamrank.io.way import CANONICAL, Way
@@ -310,6 +310,8 @@ def _understood(
     content: pl.DataFrame | list[Record], typed: bool, source: str, way: Way
 ) -> tuple[pl.DataFrame, ReadLog]:
     try:
+        if not typed and isinstance(content, pl.DataFrame):
+            refuse_second_header(content)
         if way.plain and isinstance(content, pl.DataFrame) and _is_own(content, way.format):
             frame, reading = _read_own(content, typed, source)
             return with_covariates(frame, content, way.covariates, None), reading

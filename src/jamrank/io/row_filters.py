@@ -24,6 +24,24 @@ _FEW = 0.5
 _ROWS_NAMED = 5
 
 
+def refuse_second_header(content: pl.DataFrame) -> None:
+    """Refuse rows of a table of text that repeat its header, as where two files were joined into one."""
+    same: pl.Series | None = None
+    for column in content.get_columns():
+        if column.dtype == pl.Null:  # not read
+            continue
+        if isinstance(column.dtype, pl.Enum) and column.name not in column.dtype.categories:
+            return
+        found = (column == column.name).fill_null(False)
+        same = found if same is None else same & found
+        if not same.any():
+            return
+    if same is not None:
+        rows = [row + 1 for row in same.arg_true().to_list()]
+        remedy = "remove the row, or give the files one after the other instead of joining them"
+        raise InputError("the header is repeated here", remedy, row=rows[0], rows=rows, reason="a repeated header")
+
+
 @dataclass
 class Sieve:
     """Removes rows that cannot be votes, one problem at a time, and records their positions."""

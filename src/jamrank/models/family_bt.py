@@ -85,7 +85,7 @@ class FamilyBT(RankingModel):
     """
 
     _spec: ClassVar[ModelSpec] = ModelSpec(
-        unit="vote", capabilities=Capabilities(log_odds=True, annotators=True, families=True)
+        unit="vote", capabilities=Capabilities(log_odds=True, annotators=True, families=True, tastes=True)
     )
 
     def __init__(
@@ -249,7 +249,9 @@ class TasteBT(RankingModel):
     iteration grows with the cube of the number of items that each annotator voted on, and of that of all items.
     """
 
-    _spec: ClassVar[ModelSpec] = ModelSpec(unit="vote", capabilities=Capabilities(log_odds=True, annotators=True))
+    _spec: ClassVar[ModelSpec] = ModelSpec(
+        unit="vote", capabilities=Capabilities(log_odds=True, annotators=True, tastes=True)
+    )
 
     def __init__(self, *, ties: str = "auto", n_draws: int = N_DRAWS, max_iter: int = 200, tol: float = 3e-3) -> None:
         self.ties = ties

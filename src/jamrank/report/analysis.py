@@ -129,6 +129,11 @@ class Analysis(ResultTables):
         """The result of the health checks; None where the votes stay on disk."""
         return check(self.votes, self.result) if isinstance(self.votes, Comparisons) else None
 
+    @property
+    def settled(self) -> bool:
+        """Whether votes tell an order, and which way round; taken for granted where they stay on disk."""
+        return self.health is None or self.health.settled
+
     # -- pairs ----------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -138,9 +143,14 @@ class Analysis(ResultTables):
 
     @cached_property
     def ask_next(self) -> Suggestions | None:
-        """The pairs on which a vote tells most about the order of the items; None where scores are no log-odds."""
+        """The pairs on which a vote tells most about the order of the items; None where there are none to choose by.
+
+        So it is where scores are no log-odds, or votes tell no order.
+        """
         uncertainty = self.result.uncertainty
-        if not self.in_memory or not self.order.known or not self.result.can.log_odds or len(self.items) < 2:
+        if not (self.in_memory and self.order.known and self.result.can.log_odds) or len(self.items) < 2:
+            return None
+        if not self.settled:
             return None
         covariance = uncertainty.estimate.score_se**2
         if self._drawn and len(self.items) <= _MOST_JOINT:

@@ -15,6 +15,8 @@ from jamrank.text import many, pairs_of_items, percent, safe_text
 from jamrank.typing import FloatArray
 
 _MOST_NAMED, _FIRST = 3, 5
+# The items that are named as likely first hold at least this much of the probability.
+_MOST_OF_IT = 0.5
 # Weights of soft votes add up to whole numbers but for this.
 _ROUNDING = 1e-9
 
@@ -225,6 +227,8 @@ def _rank_intervals(analysis: Analysis) -> list[str]:
     low, high = analysis.rank_intervals
     width = float(np.median(high - low + 1))
     if width >= n_items:
+        if not analysis.settled:  # why more votes may not help is said elsewhere
+            return ["For most items every rank is possible."]
         needed = "votes on more pairs or questions" if analysis.result.spec.unit == "pair" else "more votes"
         return [f"For most items every rank is possible; {needed} are needed."]
     sentence = f"Median 95 % rank interval: {width:g} of {n_items:,} ranks"
@@ -281,10 +285,17 @@ def _next_for_first_place(analysis: Analysis) -> list[str]:
     ranking = analysis.ranking
     if analysis.order.group is not None or ranking.height < 3 or int((ranking["rank"] == 1).sum()) > 1:
         return []
+    if not analysis.settled:
+        return []
     chance = analysis.first_probability
     if not np.isfinite(chance).all() or chance[np.argmax(analysis.scores)] >= SETTLED:
         return []
-    rivals = listed([item for item, _ in _rivals(analysis, chance)], _MOST_NAMED)
     # Where the votes on a pair share one truth, more votes on it say little that is new.
-    where = " under new questions" if analysis.result.spec.unit == "pair" else ""
+    one_truth = analysis.result.spec.unit == "pair"
+    where = " under new questions" if one_truth else ""
+    others = _rivals(analysis, chance)
+    named = others[: _MOST_NAMED if len(others) > _MOST_NAMED + 1 else len(others)]
+    if chance[np.argmax(analysis.scores)] + sum(p for _, p in named) < _MOST_OF_IT:
+        return [f"Many items may be first: to determine the first rank, more votes on all of them are needed{where}."]
+    rivals = listed([item for item, _ in others], _MOST_NAMED)
     return [f"To determine the first rank, compare {safe_text(ranking['item'][0])} with {rivals}{where}."]

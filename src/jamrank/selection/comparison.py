@@ -26,8 +26,9 @@ from jamrank.selection.differing import THEY_DIFFER, differ_in_few
 from jamrank.selection.explaining import THEY_EXPLAIN, features_explain
 from jamrank.selection.families import NOT_INDEPENDENT, differ_in_taste, try_families
 from jamrank.selection.folds import SPLITS, assign_folds, assign_periods
+from jamrank.selection.item_agreement import have_own_tastes
 from jamrank.selection.siding import THEY_PREFER_A_SIDE
-from jamrank.selection.tastes import have_own_tastes, try_tastes
+from jamrank.selection.tastes import try_tastes
 from jamrank.selection.trials import Estimate
 from jamrank.text import in_percent, many
 from jamrank.typing import IntArray

@@ -9,21 +9,17 @@ import numpy as np
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.errors import JamrankWarning
-from jamrank.fitting.family_normal import MOST_SAMPLED, nearly_normal
-from jamrank.fitting.family_votes import FamilyVotes
+from jamrank.fitting.family_normal import nearly_normal
+from jamrank.fitting.family_votes import MOST_SAMPLED
+from jamrank.inference.differing_tastes import likely_tastes
 from jamrank.inference.families import agreement_with_ranking
-from jamrank.inference.taste_test import taste_p_value
 from jamrank.models.base import RankingModel
 from jamrank.models.registry import find_model
-from jamrank.rows import PairCounts
 from jamrank.selection.cross_validation import HeldOut, hold_out
+from jamrank.selection.differing_tastes import may_tell_tastes, taste_differences
 from jamrank.selection.trials import Candidate
 
 NOT_INDEPENDENT = "annotators do not err independently"
-# The share of sets with independent annotators for which FamilyBT is tried.
-_FALSE_ALARM = 0.02
-# Two annotators alone do not tell who has a taste of their own.
-_FEWEST_ANNOTATORS, _MOST_ANNOTATORS = 3, 100
 # Of the votes at least so many are outside a fold.
 _TRAINING = 0.75
 # Held-out losses need fewer draws than intervals.
@@ -39,18 +35,11 @@ def differ_in_taste(votes: Comparisons) -> bool:
     Where the test takes longer than FamilyBT does by its normal approximation, they may. It is not made where the
     compared pairs leave scores open: where items fall into groups, or without a cycle, as with one shared baseline.
     """
-    known = np.flatnonzero(votes.annotator_decided > 0)
-    if not _FEWEST_ANNOTATORS <= len(known) <= _MOST_ANNOTATORS or not _in_cycles(votes):
-        return False
-    if len(known) * votes.n_items**3 > MOST_SAMPLED:
+    known = int(np.count_nonzero(votes.annotator_decided > 0))
+    if known * votes.n_items**3 > MOST_SAMPLED:
         decided = float(votes.annotator_decided.sum())
-        return nearly_normal(len(known), votes.n_items, _TRAINING * decided)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", JamrankWarning)
-        null = find_model("CrowdBT")().fit(votes)
-    said, items, annotators = FamilyVotes.of(votes).ordered()
-    flips = np.asarray(null.result_.annotators.overall)
-    return taste_p_value(said, null.scores_[items], flips[annotators]) <= _FALSE_ALARM
+        return may_tell_tastes(votes, known) and nearly_normal(known, votes.n_items, _TRAINING * decided)
+    return taste_differences(votes)
 
 
 def fit_families(votes: Comparisons) -> RankingModel | None:
@@ -61,13 +50,6 @@ def fit_families(votes: Comparisons) -> RankingModel | None:
         warnings.simplefilter("ignore", JamrankWarning)
         model = find_model("FamilyBT")().fit(votes)
     return model if _own_tastes(model) > _LIKELY and _alike(model) >= _IN_COMMON else None
-
-
-def _in_cycles(votes: Comparisons) -> bool:
-    """Return whether decided votes join all items that have some, by more pairs than needed."""
-    counts = PairCounts.decided(votes)
-    voted = counts.opponents > 0
-    return len(np.unique(counts.component[voted])) == 1 and len(counts.first) >= int(np.count_nonzero(voted))
 
 
 def try_families(found: HeldOut, forward: bool = False) -> HeldOut:
@@ -98,6 +80,4 @@ def _alike(model: RankingModel) -> float:
 
 def _own_tastes(model: RankingModel) -> float:
     """Return how likely annotators do not all have one taste: any two of them differ, or each has an own one."""
-    found, known = model.result_.extras, model.result_.votes.decided_votes > 0
-    same = found["same_taste"][np.ix_(known, known)]
-    return max(1.0 - float(same.min()), float((found["sds"][:, 2] > 0).mean()))
+    return likely_tastes(model.result_.extras, model.result_.votes.decided_votes > 0)

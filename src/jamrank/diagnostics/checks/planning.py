@@ -7,7 +7,16 @@ import numpy as np
 from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import CheckResult, Finding
 from jamrank.diagnostics.planning import expected_accuracy, more_votes, score_errors
+from jamrank.inference.differing_tastes import has_tastes
 from jamrank.text import about, in_percent
+
+# What brings the error down where annotators have tastes, in which they are not wrong.
+FURTHER_KINDS = "annotators of further kinds help, or a ranking of each family (rankings_by_family_)"
+DISAGREE = f"since annotators differ in taste, more votes of the same ones help little: {FURTHER_KINDS}"
+TASTES_DIFFER = (
+    "Annotators seem to differ in taste (p ≤ 0.02): a quick fit does not tell how many pairs of items are in the "
+    "right order; jamrank fit tries models that allow for tastes."
+)
 
 
 def planning(examination: Examination) -> CheckResult:
@@ -15,6 +24,11 @@ def planning(examination: Examination) -> CheckResult:
     result, target = examination.result, examination.target
     if not examination.n_decided or result is None or examination.n_components > 1:
         return CheckResult()
+    direction, two = examination.direction, examination.votes.n_items == 2
+    if direction is not None and (direction.open or (direction.kind == "random" and not two)):
+        return CheckResult()  # an order that may be upside down, or none
+    if examination.tastes_differ:
+        return CheckResult([Finding("note", TASTES_DIFFER, "tastes")])
     scores, variance = result.scores.scores, result.scores.score_variance
     se = score_errors(result)
     if len(se) < 2 or not np.isfinite(se).all():
@@ -40,6 +54,8 @@ def planning(examination: Examination) -> CheckResult:
     if more == 0:
         level = "note" if examination.weakly_joined is not None else "good"
         sentence = f"{sentence}, which meets the target ({in_percent(target, 0)})."
+    elif has_tastes(result):
+        sentence, more = f"{sentence}; {DISAGREE}.", None
     elif more is None:
         sentence = f"{sentence}; {in_percent(target, 0)} cannot be reached with votes like these."
     elif where is None:

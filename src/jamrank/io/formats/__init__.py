@@ -73,6 +73,9 @@ FORMATS: dict[str, Format] = {
     )
 }
 
+# How the names of the two sides end.
+_ENDS = (("left", "right"), ("a", "b"), ("1", "2"), ("first", "second"))
+
 _MAP = "--map left=…,right=…,winner=…,annotator=… (mapping= in Python)"
 
 
@@ -96,11 +99,11 @@ def read_ballots(
     else:
         _refuse_absent(table, mapping or {})
         if format is None:
-            table, capitals = _recognisable(table, FORMATS.values())
+            table, ignored = _recognisable(table, FORMATS.values())
             found, chosen = recognise(table), "recognised"
         else:
             found, chosen = find_format(format), "named"
-            table, capitals = _recognisable(table, [found])
+            table, ignored = _recognisable(table, [found])
         lacking = found.lacks(table)
         if lacking:
             remedy = f"leave --format out, or name the columns with {_MAP}"
@@ -109,8 +112,8 @@ def read_ballots(
         ballots, name, title = found.read(table), found.name, found.called(table)
     _refuse_unused(table, title)
     mapped = [f"{role}s are {column!r}" for role, column in (mapping or {}).items()] if chosen != "mapped" else []
-    if chosen != "mapped" and capitals:
-        mapped.append("capitals in the column names were ignored")
+    if chosen != "mapped" and ignored:
+        mapped.append(f"{ignored} were ignored")
     return ballots, ReadLog(
         source,
         name,
@@ -192,14 +195,19 @@ def recognise(table: Table) -> Format:
     raise InputError(_closest(table), _hint(table))
 
 
-def _recognisable(table: Table, formats: Collection[Format]) -> tuple[Table, bool]:
-    """Return the table, or the same with its column names in lower case where only then a format matches."""
+def _recognisable(table: Table, formats: Collection[Format]) -> tuple[Table, str]:
+    """Return the table, or the same with its column names in lower case where only then a format matches.
+
+    Also return what of the names is ignored then, without spaces around them; empty if nothing is.
+    """
     if any(format.matches(table) for format in formats):
-        return table, False
+        return table, ""
     lowered = table.lowered()
-    if lowered is not None and any(format.matches(lowered) for format in formats):
-        return lowered, True
-    return table, False
+    if lowered is None or not any(format.matches(lowered) for format in formats):
+        return table, ""
+    capitals = "capitals in the column names" if any(name != name.lower() for name in table.columns) else ""
+    spaces = "spaces around the column names" if any(name != name.strip() for name in table.columns) else ""
+    return lowered, " and ".join(filter(None, [capitals, spaces]))
 
 
 def _closest(table: Table) -> str:
@@ -211,6 +219,8 @@ def _closest(table: Table) -> str:
         found = len(format.columns) - len(lacking)
         if found and found - len(lacking) > most:
             best, most = format, found - len(lacking)
+    if best is not None and most <= 0 and _guessed(table).keys() >= {"left", "right", "winner"}:
+        return f"no known format has the columns {_listed(table.columns)}"
     if best is None:
         return f"no known format has the columns {_listed(table.columns)}, nor any like them"
     if not best.lacks(table):
@@ -225,11 +235,27 @@ def _plain(name: str) -> str:
 
 def _hint(table: Table) -> str:
     """Return how to name the columns, as far as they can be guessed."""
-    known = {role: role for role in ROLES if role in table}
-    known.setdefault("annotator", next((name for name in ANNOTATORS if name in table), "…"))
+    known = _guessed(table) | {role: role for role in ROLES if role in table}
     listed = ",".join(f"{role}={known.get(role, '…')}" for role in ("left", "right", "winner", "annotator"))
     instead = "with probabilities p_left=… and with two scores left_score=…,right_score=… instead of winner"
     return f"name the columns with --map {listed} (mapping= in Python); {instead}"
+
+
+def _guessed(table: Table) -> dict[str, str]:
+    """Return the columns whose names look like two sides of a pair, an answer and the annotators."""
+    by_name = {_plain(name): name for name in reversed(table.columns)}
+    found = {}
+    for one, other in _ENDS:
+        stems = [name.removesuffix(one) for name in by_name if name.endswith(one)]
+        sides = [(stem + one, stem + other) for stem in stems if stem + other in by_name]
+        if len(sides) == 1:
+            found = {"left": by_name[sides[0][0]], "right": by_name[sides[0][1]]}
+            break
+    winners = [by_name[name] for name in named_pairs.WINNERS if name in by_name]
+    if len(winners) == 1:
+        found["winner"] = winners[0]
+    who = next((by_name[name] for name in ANNOTATORS if name in by_name), None)
+    return found if who is None else {**found, "annotator": who}
 
 
 def _either(name: str) -> str:

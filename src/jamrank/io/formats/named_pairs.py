@@ -14,7 +14,7 @@ _SIDES = (
     ("a", "b"), ("first", "second"), ("item1", "item2"), ("item_1", "item_2"), ("model1", "model2"),
     ("model_1", "model_2"), ("player1", "player2"), ("player_1", "player_2"), ("team1", "team2"),
 )  # fmt: skip
-_WINNERS = (
+WINNERS = (
     "winner", "preferred", "preference", "verdict", "result", "choice", "chosen", "better", "label", "vote",
     "outcome", "answer", "judgement", "judgment", "ftr",
 )  # fmt: skip
@@ -38,7 +38,7 @@ def _roles(table: Table) -> dict[str, str] | None:
     if "winner" in table and "loser" in table:
         return {"chosen": "winner", "rejected": "loser"}
     sides = [pair for pair in _SIDES if all(name in table for name in pair)]
-    winners = [name for name in _WINNERS if name in table]
+    winners = [name for name in WINNERS if name in table]
     if len(sides) != 1 or len(winners) > 1:
         return None
     found = dict(zip(("left", "right"), sides[0], strict=True))

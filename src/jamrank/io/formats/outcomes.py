@@ -221,6 +221,8 @@ def _refuse_unknown(said: Outcomes, words: pl.Series, meaning: Mapping[str, int]
             f"expected {more}{', '.join(listed)}; define {'a word' if len(unknown) == 1 else 'words'} with --winner "
             f"{defined}: left, right, tie, both_bad or abstain (winner_words= in Python)"
         )
+        if all(word != word.strip() and word.strip().lower() in meaning for word in unknown):
+            remedy = f"remove the spaces around it, as after commas, for {unknown[0].strip()!r}; ids have them, too"
         rows = (np.flatnonzero(wrong) + 1).tolist()
         problem = f"{words.name} is {shown(words[row])}"
         raise InputError(problem, remedy, row=row + 1, rows=rows, reason=f"unknown {words.name}")
