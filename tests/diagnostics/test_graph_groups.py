@@ -1,3 +1,5 @@
+"""Groups of items that few votes join: in the graph, and in what check says of them."""
+
 from __future__ import annotations
 
 from itertools import combinations
