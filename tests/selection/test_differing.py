@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -72,3 +75,12 @@ def test_models_that_auto_does_not_try_are_not_recommended_as_simpler():
     assert found.choice == jr.Auto().fit(votes).chosen_
     names = list(found.held_out["vote"].trials)
     assert names.index("CrowdBT") < names.index("MajorityVote")
+
+
+def test_the_fit_that_tests_share_does_not_keep_votes_alive():
+    votes = jr.simulate(8, 4, 300, random_state=0).votes
+    differences(votes)
+    kept = weakref.ref(votes)
+    del votes
+    gc.collect()
+    assert kept() is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,10 @@ from scipy.special import expit, logit
 from jamrank.data.color_refinement import decided
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST
-from jamrank.errors import JamrankWarning
-from jamrank.models.registry import find_model
 from jamrank.selection.design import FEWEST_TO_COMPARE, examine_design
+from jamrank.selection.joint_crowd import fit_crowd
 from jamrank.typing import FloatArray, IntArray
 
-_TOL = 1e-4
 # Standard errors: where a truth per vote is right, votes seem to agree more in one set of a thousand, by two tests.
 _SIGNIFICANT = 3.29
 # Of a vote whose probability is rounded to 0 or 1; it says nothing.
@@ -46,11 +43,8 @@ def agree_more(votes: Comparisons, noise: str) -> bool:
     """
     kept = decided(votes)
     pair, who, weight = votes.vote_pair[kept].astype(np.int64), votes.vote_annotator[kept], votes.vote_weight[kept]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", JamrankWarning)
-        model = find_model("CrowdBT")().set_params(noise=noise, flips="joint", ties="leave out", tol=_TOL).fit(votes)
-        proba = np.asarray(model.vote_proba(votes))
-    score, flip = model.scores_, np.asarray(model.result_.annotators.overall)[who]
+    fit = fit_crowd(votes, noise)
+    score, flip, proba = fit.scores, fit.flip[who], fit.proba
     first_won = votes.vote_result[kept] == FIRST
     margin = score[votes.pair_first] - score[votes.pair_second]
     if not votes.has_questions and not _contradicted(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,15 +10,12 @@ from scipy.special import expit, gammaincc
 from jamrank.data.color_refinement import decided
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST
-from jamrank.errors import JamrankWarning
-from jamrank.inference.result import RankingResult
-from jamrank.models.registry import find_model
 from jamrank.rows import PairCounts, by_one
 from jamrank.selection.design import Design
+from jamrank.selection.joint_crowd import CrowdFit, fit_crowd
 from jamrank.typing import FloatArray
 
 THEY_DIFFER = "annotators differ too much in how often they err (p < 0.001) to count their votes alike"
-_TOL = 1e-4
 # Of fewer decided votes the test says nothing.
 FEWEST_TO_TELL = 30
 # Of annotators who are alike, fewer than this share are said to differ.
@@ -62,32 +58,21 @@ def differences(votes: Comparisons) -> Differences:
     for each score and annotator. It is divided by the dispersion of the votes of each annotator on each two items,
     which is above 1 where annotators have tastes of their own.
     """
-    own, alike = _fit(votes), _fit(by_one(votes))
+    own, alike = fit_crowd(votes), fit_crowd(by_one(votes))
     counts = PairCounts.decided(votes)
     voted = counts.opponents > 0
     n_scores = int(np.count_nonzero(voted)) - len(np.unique(counts.component[voted]))
-    ratio = 2 * (_likelihood(own) - _likelihood(alike)) / max(_dispersion(votes, own, n_scores), 1.0)
-    weight, skill = votes.annotator_decided, 1 - 2 * own.annotators.overall
+    ratio = 2 * (own.log_likelihood - alike.log_likelihood) / max(_dispersion(votes, own, n_scores), 1.0)
+    weight, skill = votes.annotator_decided, 1 - 2 * own.flip
     efficiency = float((weight @ skill) ** 2 / max(weight.sum() * (weight @ skill**2), 1e-300))
     return Differences(_chance(ratio, n_scores, int(np.count_nonzero(weight)) - 1), efficiency)
 
 
-def _fit(votes: Comparisons) -> RankingResult:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", JamrankWarning)
-        model = find_model("CrowdBT")().set_params(flips="joint", ties="leave out", tol=_TOL)
-        return model.fit(votes).result_
-
-
-def _likelihood(result: RankingResult) -> float:
-    return float(result.convergence.log_likelihood or -np.inf)
-
-
-def _dispersion(votes: Comparisons, result: RankingResult, n_scores: int) -> float:
+def _dispersion(votes: Comparisons, fit: CrowdFit, n_scores: int) -> float:
     """Return Pearson's chi-square of the votes of each annotator on each two items, over its degrees of freedom."""
     kept = decided(votes)
     pair, who, weight = votes.vote_pair[kept], votes.vote_annotator[kept], votes.vote_weight[kept]
-    score, flip = result.scores.scores, result.annotators.overall[who]
+    score, flip = fit.scores, fit.flip[who]
     proba = flip + (1 - 2 * flip) * expit(score[votes.pair_first[pair]] - score[votes.pair_second[pair]])
     items = votes.pair_first[pair].astype(np.int64) * votes.n_items + votes.pair_second[pair]
     cell = np.unique(items * votes.n_annotators + who, return_inverse=True)[1]
