@@ -515,7 +515,7 @@ def planned(m: re.Match[str], c: Context) -> Found:
     true, variance = np.array([c.drawn.scores[i] for i in items]), np.array([se[i] for i in items]) ** 2
     first, second = np.triu_indices(n, 1)
     gap = np.abs(true[first] - true[second])
-    times = 1 + _number(m["more"]) / c.n_decided
+    times = 1 + _number(m["more"]) / float(c.votes.annotator_weight.sum())
     reached = float(ndtr(gap / np.sqrt((variance[first] + variance[second]) / times)).mean())
     # Votes are planned for gaps that are not known yet: the share at the true ones varies with these.
     reach = max(0.04, 2 * _SPREAD / np.sqrt(n))

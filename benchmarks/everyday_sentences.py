@@ -30,8 +30,8 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
      holds.few_that_differ),
     ("one pair, no comparison", _MODEL + r", the simplest model: all [\d,.]+ decided votes are on one pair; .*", holds.one_pair),
     ("chosen by held-out votes",
-     _MODEL + r": (?P<loss>[\d.]+) nats per (?:held-out|later) vote(?: \([^)]*\))?, (?:the simplest of (?P<n>\d+) models that "
-     r"is as good as the best \((?P<best>[^,]+), [\d.-]+ lower\)|the lowest of (?P<n2>\d+) models; next is .*?)"
+     _MODEL + r": (?P<loss>[\d.]+) nats per (?:held-out|later) vote(?: \([^)]*\))?, (?:the simplest of (?P<n>\d+) models not "
+     r"significantly worse than the best \((?P<best>[^,]+), [\d.-]+ lower\)|the lowest of (?P<n2>\d+) models; next is .*?)"
      r"(?:; chosen on [\d,]+ of [\d,]+ votes)?\.", holds.chosen),
     ("chosen by differences",
      _MODEL + r": (?P<loss>[\d.]+) nats per (?:held-out|later) vote(?: \([^)]*\))?, [\d.]+ lower than (?P<simplest>[^,]+), the "

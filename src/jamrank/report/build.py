@@ -206,7 +206,8 @@ def _ask_next(analysis: Analysis) -> pl.DataFrame | None:
         .with_columns(
             votes=pl.Series(_votes_so_far(analysis, found.upper, found.lower), dtype=pl.Float64),
             gain=pl.Series(found.gain),
-            to_settle=pl.Series(found.to_settle),
+            # Where annotators differ in taste, more votes of the same ones make no order certain.
+            to_settle=pl.Series(np.full(len(found.gain), np.nan) if analysis.result.can.tastes else found.to_settle),
         )
         .filter(pl.col("above").is_nan() | pl.col("above").is_between(1 - SETTLED, SETTLED, closed="none"))
     )

@@ -313,7 +313,7 @@ def family_sentences(analysis: Analysis) -> list[str]:
     if agreement is not None and agreement < _ONE_ORDER:
         sentences.append(
             f"There is no one order: the scores of the two largest groups of annotators have a correlation of "
-            f"{agreement:.2f}. Compare their rankings (rankings_by_family_)."
+            f"{agreement:.2f}. Compare their rankings (in Python, FamilyBT has rankings_by_family_)."
         )
     return sentences
 

@@ -285,6 +285,8 @@ def _next_for_first_place(analysis: Analysis) -> list[str]:
     ranking = analysis.ranking
     if analysis.order.group is not None or ranking.height < 3 or int((ranking["rank"] == 1).sum()) > 1:
         return []
+    if analysis.result.can.tastes:
+        return []
     if not analysis.settled:
         return []
     chance = analysis.first_probability

@@ -359,7 +359,8 @@ def _reason(found: HeldOut, folds: int, drawn_from: int | None, forward: bool = 
         reason += f", {gap:.4f} lower than {found.simplest}, the simplest of {len(others) + 1} models; {why}"
     elif choice != best:
         gap = found.difference(choice, best).value
-        reason += f", the simplest of {len(others) + 1} models that is as good as the best ({best}, {gap:.4f} lower)"
+        simplest = f"the simplest of {len(others) + 1} models not significantly worse than the best"
+        reason += f", {simplest} ({best}, {gap:.4f} lower)"
     elif others:
         next_best = found.best(others)
         behind = found.difference(next_best, choice)

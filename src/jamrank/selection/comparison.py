@@ -322,7 +322,9 @@ def _on_annotators(by: str, held_out: HeldOut, choice: str) -> list[str]:
     if gain.low > 0:
         trial = held_out.trials.get(choice)
         plain = trial is not None and not trial.candidate.annotators and held_out.difference(choice, name).low <= 0
-        verdict = f", but {choice}, which counts all alike, is as good" if plain else f": it helps {here}"
+        verdict = (
+            f", but {choice}, which counts all alike, is not significantly worse" if plain else f": it helps {here}"
+        )
         return [f"{where} lowers the loss by {_range(gain)}{verdict}."]
     if gain.high < 0:
         return [f"{where} raises the loss by {_range(_negative(gain))}: it does not help {here}."]

@@ -50,9 +50,11 @@ def contradictions(examination: Examination) -> CheckResult:
     low = (rate < _NEARLY_RANDOM) & (others > _USUAL)
     worst = _ordered(rate, enough & low & (_chance_of_agreement(found) * enough.sum() < _FALSE_ALARM))
     if len(worst):
+        rest = np.delete(np.arange(len(names)), worst)
+        usual = float(found.agreeing[rest].sum() / max(found.twice[rest].sum(), 1e-300))
         sentence = (
             f"The repeated votes of {_lower(named(names[worst], 'annotator'))} agree nearly as rarely as random "
-            f"votes; those of others agree in {in_percent(float(others[worst[0]]), 0)} of the cases."
+            f"votes; those of others agree in {in_percent(usual, 0)} of the cases."
         )
         findings.append(Finding("warning", sentence, "contradictions"))
     return CheckResult(

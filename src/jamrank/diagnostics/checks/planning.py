@@ -11,7 +11,9 @@ from jamrank.inference.differing_tastes import has_tastes
 from jamrank.text import about, in_percent
 
 # What brings the error down where annotators have tastes, in which they are not wrong.
-FURTHER_KINDS = "annotators of further kinds help, or a ranking of each family (rankings_by_family_)"
+FURTHER_KINDS = (
+    "annotators of further kinds help, or a ranking of each family (in Python, FamilyBT has rankings_by_family_)"
+)
 DISAGREE = f"since annotators differ in taste, more votes of the same ones help little: {FURTHER_KINDS}"
 TASTES_DIFFER = (
     "Annotators seem to differ in taste (p ≤ 0.02): a quick fit does not tell how many pairs of items are in the "
@@ -34,7 +36,7 @@ def planning(examination: Examination) -> CheckResult:
     if len(se) < 2 or not np.isfinite(se).all():
         return CheckResult()
     accuracy = expected_accuracy(scores, se, variance)
-    more = more_votes(scores, se, variance, examination.n_decided, target)
+    more = more_votes(scores, se, variance, float(examination.votes.annotator_weight.sum()), target)  # ties too
     where = _where(examination)
     if more != 0 and where is None and examination.quick:  # another model may need fewer votes, or none
         return CheckResult()

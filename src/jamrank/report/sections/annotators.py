@@ -31,6 +31,8 @@ _DRAWN = (30, 30)
 _NAMED = 30
 # Of more annotators than this, the best and the worst are listed.
 _LISTED = 500
+# Verdicts on annotators who share a taste.
+_FAMILY, _AND_MORE = "family of ", " and more"
 _FEWEST_TO_COMPARE = 4
 
 
@@ -81,6 +83,8 @@ def _by_verdict(frame: pl.DataFrame, n_items: int) -> str:
     written = frame.select(pl.col("annotator"), verdict=pl.Series([plain(v) for v in kinds(frame)]))
     present = set(written["verdict"])
     others = {"Other": tuple(sorted(present.difference(*ADVICE.values())))}
+    if any(verdict.startswith(_FAMILY) for verdict in others["Other"]):
+        return _by_family(written, n_items)
     groups = []
     for advice, verdicts in (ADVICE | others).items():
         found = {v: written.filter(pl.col("verdict") == v)["annotator"].to_list() for v in verdicts if v in present}
@@ -91,6 +95,22 @@ def _by_verdict(frame: pl.DataFrame, n_items: int) -> str:
                 + tag("ul", *(_group(*one, n_items) for one in found.items()), class_="verdicts")
             )
     return "".join(groups)
+
+
+def _by_family(written: pl.DataFrame, n_items: int) -> str:
+    """Return the annotators of each family together; each one's verdict names others of it."""
+    families: list[set[str]] = []
+    alone: dict[str, list[str]] = {}
+    for name, verdict in written.iter_rows():
+        if not verdict.startswith(_FAMILY):
+            alone.setdefault(verdict, []).append(name)
+            continue
+        own = {str(name), *verdict.removeprefix(_FAMILY).removesuffix(_AND_MORE).split(", ")}
+        joined = [family for family in families if family & own]
+        families = [family for family in families if not family & own] + [own.union(*joined)]
+    known = [str(name) for name in written["annotator"].to_list()]
+    groups = [_group("family", [name for name in known if name in family], n_items) for family in families]
+    return tag("ul", *groups, *(_group(*one, n_items) for one in alone.items()), class_="verdicts")
 
 
 def _group(verdict: str, names: Sequence[object], n_items: int) -> str:

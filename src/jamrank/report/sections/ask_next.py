@@ -46,7 +46,7 @@ def _render(report: Report) -> str:
     written = table(frame.iter_rows(named=True), columns, "Pairs of items, the most informative first")
     more = tag("code", "jamrank next VOTES --count 50 --out next.csv")
     lower = tag("code", "--target")
-    ends = f"none once its target is reached ({lower} sets a lower one)"
+    ends = f"none where its target is reached ({lower} sets a lower one) or out of reach"
     return paragraph(text) + written + tag("p", f"{more} writes a list with annotators and sides; {ends}.")
 
 
