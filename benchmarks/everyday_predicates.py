@@ -491,6 +491,11 @@ def too_few_to_compare(m: re.Match[str], c: Context) -> Found:
     return _number(m["n"]) == c.n_decided < 100
 
 
+def answers_vary(m: re.Match[str], c: Context) -> Found:
+    # In every job pairs of a question are independent.
+    return 1.0, 0.001
+
+
 def few_that_differ(m: re.Match[str], c: Context) -> Found:
     """Check that votes are too few to compare, and that some annotator errs otherwise than others."""
     flips = list(c.drawn.flips.values())

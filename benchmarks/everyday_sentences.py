@@ -116,6 +116,8 @@ TEMPLATES: tuple[tuple[str, str, Callable[[re.Match[str], Context], Found]], ...
      r"(?:; the data checks found no problems(?:, but list [\d,]+ notes?)?)?\.", holds.size),
     ("unconnected", r"The items form (?P<n>[\d,]+) groups \(of .* items\) with no decided vote between them: .*", holds.n_groups),
     ("connected", r"Decided votes connect all items\.", holds.connected),
+    ("answers vary", r"Within questions, pairs that share an item agree more than independent ones \(p < 0\.001\).*",
+     holds.answers_vary),
     ("weakly joined",
      r"Fewer than 10 votes join (?P<n>[\d,]+) groups of items \(of .* items\): how items of different groups compare .*",
      holds.never),  # in no job do few votes join groups

@@ -234,7 +234,7 @@ def test_every_chart_names_and_describes_itself(small):
 
 def test_a_pair_that_its_own_votes_cannot_settle_has_a_dash(small):
     cells = Page(render(full(small))).text.split("Worth asking next")[-1].split("Most contested")[0]
-    assert "none once its target is reached" in cells
+    assert "none where its target is reached" in cells
     assert cells.index("\n12\n") < cells.index(f"\n{MISSING}\n") and "\ninf\n" not in cells
 
 

@@ -107,7 +107,10 @@ def open_chooser(request: CollectionRequest, quiet: bool) -> Chooser:
         raise ParameterError("no votes and no items; give VOTES, or --items and --annotators to start with none")
     items, questions = _read_items(request.items, [] if votes is None else votes.items.tolist())
     names, costs, capacity = _read_annotators(request.annotators, [] if votes is None else votes.annotators.tolist())
-    of_annotators = request.features is not None or request.goal == "verdicts"
+    features = None if request.features is None else read_features(request.features)
+    if votes is not None and features is not None and set(items) <= set(votes.items.tolist()):
+        features = features if _uses_features(votes, features) else None
+    of_annotators = features is not None or request.goal == "verdicts"
     return Chooser(
         votes if votes is None or of_annotators else _with_model(votes, request.gold is None),
         request.goal,
@@ -118,7 +121,7 @@ def open_chooser(request: CollectionRequest, quiet: bool) -> Chooser:
         request.strategy,
         items,
         names,
-        None if request.features is None else read_features(request.features),
+        features,
         request.easy_share,
         request.seed,
         target=request.target,
@@ -129,11 +132,23 @@ def open_chooser(request: CollectionRequest, quiet: bool) -> Chooser:
     )
 
 
+def _uses_features(votes: Comparisons, features: Any) -> bool:
+    """Tell whether ``jamrank fit`` uses the features."""
+    import warnings
+
+    from jamrank.errors import JamrankWarning
+    from jamrank.selection import Auto
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JamrankWarning)
+        return Auto().choose(votes, features)[1].uses_features
+
+
 def _with_model(votes: Comparisons, families: bool) -> Comparisons | RankingModel:
     """Return a model of the kind that ``jamrank fit`` chooses, or the votes where the chooser takes it anyway.
 
-    FamilyBT where annotators share tastes, JAM where the votes on a pair share a truth, BradleyTerry where annotators
-    count alike, otherwise CrowdBT.
+    FamilyBT where annotators share tastes, JAM where the votes on a pair share a truth, CovariateBT where a side is
+    preferred, BradleyTerry where annotators count alike, otherwise CrowdBT.
 
     families: Whether to try FamilyBT, which uses no gold pairs.
     """
@@ -146,15 +161,18 @@ def _with_model(votes: Comparisons, families: bool) -> Comparisons | RankingMode
     from jamrank.selection.families import fit_families
 
     design = examine_design(votes)
-    if design.n_annotators < 2 or design.one_pair:
+    if design.one_pair:
         return votes
     with warnings.catch_warnings():  # the chooser fits the same votes and warns itself
         warnings.simplefilter("ignore", JamrankWarning)
-        shared = fit_families(votes) if families and design.n_decided >= FEWEST_TO_COMPARE else None
+        several = design.n_annotators > 1 and design.n_decided >= FEWEST_TO_COMPARE
+        shared = fit_families(votes) if families and several else None
         if shared is not None:
             return shared
         chosen, _ = Auto().choose(votes, gold=not families)
         spec = chosen._spec
+        if spec.capabilities.covariates:
+            return chosen.fit(votes)
         kind = CrowdBT if spec.capabilities.annotators else BradleyTerry
         model = JAM if spec.unit == "pair" else kind
         return model(ties="davidson" if votes.n_ties else "leave out").fit(votes)

@@ -19,13 +19,14 @@ from jamrank.diagnostics.sides import Sides, sides
 from jamrank.diagnostics.sign import differ_from_random, orientation_of
 from jamrank.diagnostics.target import TARGET
 from jamrank.errors import InputError, JamrankWarning
-from jamrank.models import JAM, BradleyTerry, CrowdBT, RankingModel
+from jamrank.models import JAM, BradleyTerry, CovariateBT, CrowdBT, RankingModel
 from jamrank.rows import PairCounts
 from jamrank.selection.agreeing import share_truths
 from jamrank.selection.design import examine_design
 from jamrank.selection.differing import differences
 from jamrank.selection.differing_tastes import taste_differences
 from jamrank.selection.item_agreement import have_own_tastes
+from jamrank.selection.siding import prefer_a_side
 from jamrank.text import safe_text
 from jamrank.typing import BoolArray, Int32Array, IntArray
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 FEW_VOTES = 10
 # Probability of differences as large among annotators who are alike, beyond which a quick fit takes them for alike.
 _DIFFER = 0.05
+# With more items, exact effects of the side take long.
+_MOST_BY_SIDE = 200
 # Names in a sentence, and in the details.
 _MOST_NAMED, MOST_LISTED = 3, 100
 
@@ -115,11 +118,13 @@ class Examination:
         """The result that was given, or that of a quick fit; None where there is nothing to fit."""
         if self._given is not None or self._by_pair is None:
             return self._given
-        if np.count_nonzero(self.votes.annotator_decided) < 2:
-            return _quick_fit(BradleyTerry(), self.votes)
         if share_truths(self.votes):
             return self._by_pair
-        return _quick_fit(CrowdBT() if self._annotators_differ else BradleyTerry(), self.votes)
+        if self._annotators_differ:
+            return _quick_fit(CrowdBT(), self.votes)
+        one = np.count_nonzero(self.votes.annotator_decided) < 2
+        by_side = one and self.votes.n_items <= _MOST_BY_SIDE and prefer_a_side(self.votes)
+        return _quick_fit(CovariateBT(noise="none") if by_side else BradleyTerry(), self.votes)
 
     @cached_property
     def weakly_joined(self) -> IntArray | None:
@@ -129,8 +134,9 @@ class Examination:
     @property
     def _annotators_differ(self) -> bool:
         """Whether annotators err differently often; of few votes each, or of two items, that cannot be told."""
-        many = self.n_decided >= FEW_VOTES * np.count_nonzero(self.votes.annotator_decided)
-        return self.votes.n_items > 2 and bool(many) and differences(self.votes).chance < _DIFFER
+        n_annotators = np.count_nonzero(self.votes.annotator_decided)
+        many = bool(n_annotators > 1 and self.n_decided >= FEW_VOTES * n_annotators)
+        return self.votes.n_items > 2 and many and differences(self.votes).chance < _DIFFER
 
     @cached_property
     def _by_pair(self) -> RankingResult | None:
@@ -185,7 +191,9 @@ class Examination:
 def _quick_fit(model: RankingModel, votes: Comparisons) -> RankingResult:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JamrankWarning)
-        return model.set_params(tol=1e-3, max_iter=100).fit(votes).result_
+        quick = {"tol": 1e-3, "max_iter": 100}
+        known = model.get_params()
+        return model.set_params(**{name: value for name, value in quick.items() if name in known}).fit(votes).result_
 
 
 def named(ids: NDArray[Any], noun: str) -> str:

@@ -21,6 +21,7 @@ CHECKS: Registry[HealthCheck] = Registry(
         "cycles": "jamrank.diagnostics.checks.cycles:cycles",
         "contradictions": "jamrank.diagnostics.checks.consistency:contradictions",
         "circular annotators": "jamrank.diagnostics.checks.consistency:circular_annotators",
+        "answers": "jamrank.diagnostics.checks.answers:answers",
         "sides": "jamrank.diagnostics.checks.sides:side_preference",
         "annotators": "jamrank.diagnostics.checks.annotators:annotators",
         "same votes": "jamrank.diagnostics.checks.same_votes:same",

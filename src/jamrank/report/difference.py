@@ -10,6 +10,7 @@ import numpy as np
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST, TIE
 from jamrank.diagnostics import SETTLED
+from jamrank.diagnostics.checks.answers import ANSWERS_VARY, answers_vary
 from jamrank.errors import ParameterError
 from jamrank.inference.order_probability import find_items
 from jamrank.inference.scale import points_of
@@ -121,7 +122,9 @@ def difference_sentences(analysis: Analysis, found: ItemDifference) -> list[str]
     unit = unit if analysis.result.can.log_odds else f"on the scale of {analysis.result.model}"
     values = (f"{value:.{digits}f}" for value in (found.difference, found.low, found.high))
     gap = "Difference of the scores: {} (95 % interval {} to {}), {}.".format(*values, unit)
-    return [certain, gap, *_direct(found, above, below), *too_narrow(analysis)]
+    votes = analysis.votes
+    vary = [ANSWERS_VARY] if isinstance(votes, Comparisons) and answers_vary(votes) else []
+    return [certain, gap, *_direct(found, above, below), *too_narrow(analysis), *vary]
 
 
 def _direct(found: ItemDifference, above: str, below: str) -> list[str]:
