@@ -278,13 +278,14 @@ def plot(judged: list[Judged], path: Path, height: float = 0.36) -> None:
 
 
 def measure_again(out: Path) -> None:
-    """Measure the fast rivals and the passes again; the other lines of the page stay as they are."""
+    """Measure fast rivals, text ids, passes and commands again; the other lines of the page stay, but for the scale."""
     found = json.loads((out / "results.json").read_text())
     about_it = found.pop("about")
     judged = [Judged(**{name: one[name] for name in one if name != "met"}) for one in found.pop("ratios")]
-    found["passes"] = passes.measure(False)
-    again = {one.what: one for one in judge_rivals(N_VOTES, USUAL, None) + judge_passes(found["passes"])}
-    about_it["again"] = f"fast rivals and passes, measured again at commit {commit()}"
+    found["passes"], found["text ids"] = passes.measure(False), text_ids.measure(False)
+    measured = judge_rivals(N_VOTES, USUAL, None) + judge_text(found["text ids"]) + judge_passes(found["passes"])
+    again = {one.what: one for one in measured + judge_command(COMMAND_ROUNDS) + judge_scale()}
+    about_it["again"] = f"fast rivals, text ids, passes and commands, measured again at commit {commit()}"
     write(out, [again.get(one.what, one) for one in judged], found, about_it)
 
 
@@ -299,7 +300,7 @@ def write(out: Path, judged: list[Judged], found: dict[str, Any], made_with: dic
 
 def main() -> None:
     parser = report.parser("ratios", __doc__)
-    parser.add_argument("--again", action="store_true", help="only the fast rivals and the passes; other lines stay")
+    parser.add_argument("--again", action="store_true", help="only what takes some minutes; other lines stay")
     given = report.arguments(parser)
     if given.again:
         measure_again(given.out)
