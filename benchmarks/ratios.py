@@ -278,7 +278,7 @@ def plot(judged: list[Judged], path: Path, height: float = 0.36) -> None:
 
 
 def measure_again(out: Path) -> None:
-    """Measure fast rivals, text ids, passes and commands again; the other lines of the page stay, but for the scale."""
+    """Measure fast rivals, text ids, passes and commands again; other lines stay, but for those of the scale."""
     found = json.loads((out / "results.json").read_text())
     about_it = found.pop("about")
     judged = [Judged(**{name: one[name] for name in one if name != "met"}) for one in found.pop("ratios")]
