@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jamrank as jr
-from jamrank.selection.agreeing import _products, agree_more
+from jamrank.selection.agreeing import agree_more, products_within
 from jamrank.selection.cross_validation import HeldOut
 from jamrank.selection.trials import Candidate, Trial
 
@@ -43,7 +43,7 @@ def test_one_annotator_repeating_votes_shares_nothing():
 
 def test_products_of_different_values():
     group, values = np.array([0, 0, 0, 2]), np.array([1.0, 2.0, -3.0, 5.0])
-    assert _products(group, values, 3) == 2 * (1 * 2 - 1 * 3 - 2 * 3)
+    assert products_within(group, values) == 2 * (1 * 2 - 1 * 3 - 2 * 3)
 
 
 def held_out(truth: str) -> HeldOut:

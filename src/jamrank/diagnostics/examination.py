@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from jamrank.data.comparisons import Comparisons
 from jamrank.data.duplicates import divided, times_written
-from jamrank.data.sides import sides_identified
+from jamrank.data.sides import sides_identified, winner_on_one_side
 from jamrank.diagnostics.consistency import SelfConsistency, self_consistency
 from jamrank.diagnostics.direction import Direction, direction_of
 from jamrank.diagnostics.graph import components, weakly_joined
@@ -103,8 +103,7 @@ class Examination:
     @property
     def winner_on_one_side(self) -> bool:
         """Whether every vote of several annotators is for one side: the file lists the winner there."""
-        few = float(self.sides.decided.sum()) < FEW_VOTES or self.votes.n_annotators < 2
-        return not few and self.sides.share_left in (0.0, 1.0)
+        return self.votes.n_annotators > 1 and winner_on_one_side(self.votes)
 
     @cached_property
     def one_sided(self) -> BoolArray:

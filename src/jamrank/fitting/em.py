@@ -11,7 +11,14 @@ import numpy as np
 
 from jamrank.engines import Engine, Expectation, Maximisation, MemoryEngine
 from jamrank.fitting.lbfgs import Secants
-from jamrank.fitting.newton import CLOSE_STEP_TOLERANCE, gradient, maximise_hinge, newton_step, start_newton_step
+from jamrank.fitting.newton import (
+    CLOSE_STEP_TOLERANCE,
+    STEP_TOLERANCE,
+    gradient,
+    maximise_hinge,
+    newton_step,
+    start_newton_step,
+)
 from jamrank.noise import Noise
 from jamrank.scorers import Scorer
 from jamrank.typing import FloatArray
@@ -93,8 +100,8 @@ class Problem:
         if self.loss == "hinge":
             params = self.noise.update(point.expectation.expected_counts, point.params)
             return maximise_hinge(self.in_memory, self.scorer, self.posterior(point), point.theta), params
-        given = (CLOSE_STEP_TOLERANCE,) if self.is_newton else ()
-        finish = start_newton_step(self.engine, self.scorer, point.expectation, point.theta, *given)
+        tolerance = CLOSE_STEP_TOLERANCE if self.is_newton else STEP_TOLERANCE
+        finish = start_newton_step(self.engine, self.scorer, point.expectation, point.theta, tolerance)
         params = self.noise.update(point.expectation.expected_counts, point.params)
         return point.theta + finish(), params
 

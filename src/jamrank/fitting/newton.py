@@ -16,7 +16,7 @@ from jamrank.typing import FloatArray
 LONGEST_STEP = 5.0
 # Relative tolerance of a step (the next one corrects the rest); where steps converge quadratically, closer ones save
 # passes. Most conjugate-gradient iterations.
-_STEP_TOLERANCE, CLOSE_STEP_TOLERANCE, _MOST_STEPS = 0.1, 0.03, 100
+STEP_TOLERANCE, CLOSE_STEP_TOLERANCE, _MOST_STEPS = 0.1, 0.03, 100
 
 
 def gradient(scorer: Scorer, at: Maximisation, theta: FloatArray) -> FloatArray:
@@ -30,7 +30,7 @@ def newton_step(engine: Engine, scorer: Scorer, at: Maximisation, theta: FloatAr
 
 
 def start_newton_step(
-    engine: Engine, scorer: Scorer, at: Maximisation, theta: FloatArray, tolerance: float = _STEP_TOLERANCE
+    engine: Engine, scorer: Scorer, at: Maximisation, theta: FloatArray, tolerance: float = STEP_TOLERANCE
 ) -> Callable[[], FloatArray]:
     """Start solving for a Newton step where the engine does that by itself; return what waits for the step."""
 

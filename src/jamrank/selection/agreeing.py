@@ -60,8 +60,8 @@ def agree_more(votes: Comparisons, noise: str) -> bool:
     def agree(slope: FloatArray) -> bool:
         said = np.bincount(place, weight * slope * surplus / variance)
         information = np.bincount(place, weight * slope**2 / variance)
-        error = np.sqrt(2 * _products(of_cell, information, votes.n_pairs))
-        return bool(_products(of_cell, said, votes.n_pairs) > _SIGNIFICANT * error)
+        error = np.sqrt(2 * products_within(of_cell, information))
+        return bool(products_within(of_cell, said) > _SIGNIFICANT * error)
 
     return agree(slope) or agree(variance)
 
@@ -76,6 +76,6 @@ def _contradicted(margin: FloatArray, pair: IntArray, evidence: FloatArray) -> b
     return bool((expit(-truth * np.sign(margin)) > _SURELY).any())
 
 
-def _products(group: IntArray, values: NDArray[Any], n_groups: int) -> float:
+def products_within(group: IntArray, values: NDArray[Any]) -> float:
     """Return the sum of the products of any two different values of a group."""
-    return float((np.bincount(group, values, n_groups) ** 2).sum() - (values**2).sum())
+    return float((np.bincount(group, values) ** 2).sum() - (values**2).sum())

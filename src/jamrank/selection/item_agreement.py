@@ -14,6 +14,7 @@ from jamrank.errors import JamrankWarning
 from jamrank.fitting.family_votes import MOST_SAMPLED
 from jamrank.fitting.taste_votes import TasteVotes
 from jamrank.models.registry import find_model
+from jamrank.selection.agreeing import products_within
 from jamrank.typing import FloatArray, IntArray
 
 # Standard errors: with independent annotators, votes on an item agree that much in one set of a thousand.
@@ -71,4 +72,4 @@ def agreement_on_items(votes: Comparisons) -> float:
 def _products(group: tuple[IntArray, IntArray], first: FloatArray, second: FloatArray) -> float:
     """Return the sum of the products of any two different values of a group, each value being in two groups."""
     at, values = np.unique(np.concatenate(group), return_inverse=True)[1], np.concatenate([first, second])
-    return float((np.bincount(at, values) ** 2).sum() - (values**2).sum())
+    return products_within(at, values)

@@ -10,8 +10,8 @@ from jamrank.data.comparisons import Comparisons
 from jamrank.data.storage import FIRST
 from jamrank.diagnostics.examination import Examination
 from jamrank.diagnostics.findings import CheckResult, Finding
+from jamrank.selection.agreeing import products_within
 from jamrank.selection.joint_crowd import fit_crowd
-from jamrank.typing import FloatArray, IntArray
 
 ANSWERS_VARY = (
     "Within questions, pairs that share an item agree more than independent ones (p < 0.001), as where the quality "
@@ -49,11 +49,6 @@ def answers_vary(votes: Comparisons) -> bool:
     question = votes.pair_question.astype(np.int64) * votes.n_items
     cell = np.concatenate([question + votes.pair_first, question + votes.pair_second])
     cell = np.unique(cell, return_inverse=True)[1]
-    total = _products(cell, np.concatenate([of_pair, -of_pair]))
-    error = np.sqrt(2 * max(_products(cell, np.concatenate([of_pair, of_pair]) ** 2), 0.0))
+    total = products_within(cell, np.concatenate([of_pair, -of_pair]))
+    error = np.sqrt(2 * max(products_within(cell, np.concatenate([of_pair, of_pair]) ** 2), 0.0))
     return bool(total > _SIGNIFICANT * error > 0)
-
-
-def _products(cell: IntArray, values: FloatArray) -> float:
-    """Return the sum of the products of any two different values of a cell."""
-    return float((np.bincount(cell, values) ** 2).sum() - (values**2).sum())
